@@ -34,6 +34,16 @@ describe('the frame of the dashboard', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
+  test('the keyboard goes on where it was: in the page that a link opened, and on the button that was busy', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/event-types`)
+    await page.getByRole('link', { name: 'postern.test' }).press('Enter')
+    await page.getByRole('heading', { name: 'postern.test', level: 1 }).waitFor()
+    await page.locator('#content:focus').waitFor()
+    await page.goto(`${service.baseUrl}/dashboard/system/doctor`)
+    await page.getByRole('button', { name: 'Run checks' }).press('Enter')
+    await page.getByRole('button', { name: 'Run again' }).and(page.locator(':focus')).waitFor()
+  })
+
   test('the search lists each page once, also after one was opened from it', async () => {
     await page.goto(`${service.baseUrl}/dashboard/account`)
     const search = await openSearch(page)

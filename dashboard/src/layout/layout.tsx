@@ -1,4 +1,4 @@
-import { Link, Outlet, useMatches } from '@tanstack/react-router'
+import { Link, Outlet, useMatches, useRouterState } from '@tanstack/react-router'
 import { Ellipsis } from 'lucide-react'
 import { Suspense, useState } from 'react'
 import { addressOf } from '../api/client.ts'
@@ -6,7 +6,7 @@ import { useSession } from '../api/session.ts'
 import { timeZone } from '../ui/format.ts'
 import { lazyPart } from '../ui/lazy-part.ts'
 import { Loading, Notice } from '../ui/notices.tsx'
-import { PageHeaderParts } from '../ui/page.tsx'
+import { PageHeaderParts, useFocusOnContent } from '../ui/page.tsx'
 import { NotAllowedPage } from './faults.tsx'
 import { Header } from './header.tsx'
 import { GuideLink, RangeSelect } from './page-header-parts.tsx'
@@ -35,6 +35,7 @@ function Frame() {
   const { user, stepUp } = useSession()
   const isAdmin = user.role === 'admin'
   const path = useMatches({ select: (matches) => matches.at(-1)?.fullPath })
+  useFocusOnContent(useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname }))
   const isAllowed = isAdmin || path === undefined || openToAll.has(path)
   return (
     <>

@@ -5,6 +5,7 @@ import { Button } from '../ui/button.tsx'
 import { useConfirm } from '../ui/confirm.tsx'
 import { timeZone } from '../ui/format.ts'
 import { Loading, ProblemNotice } from '../ui/notices.tsx'
+import { useFocusOnContent } from '../ui/page.tsx'
 import { embedded, enter, leave, type Session } from './client.ts'
 import { EndpointPage } from './endpoint-page.tsx'
 import { EndpointsPage } from './endpoints-page.tsx'
@@ -96,5 +97,6 @@ function Header({
 
 function Pages() {
   const { endpoint } = usePlace()
+  useFocusOnContent(endpoint ?? '')
   return endpoint === undefined ? <EndpointsPage /> : <EndpointPage key={endpoint} id={endpoint} />
 }

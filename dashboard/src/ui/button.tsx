@@ -1,6 +1,6 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
-import type { ComponentProps, ReactNode } from 'react'
+import type { ComponentProps, MouseEvent, ReactNode } from 'react'
 import { classes } from './classes.ts'
 
 export type ButtonKind = 'default' | 'primary' | 'danger' | 'quiet'
@@ -15,7 +15,7 @@ const kinds: Record<ButtonKind, string> = {
 /** The classes of a button. */
 export const buttonLook = (kind: ButtonKind, small: boolean): string =>
   classes(
-    'inline-flex items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap transition-colors disabled:opacity-50',
+    'inline-flex items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap transition-colors disabled:opacity-50 aria-disabled:opacity-50',
     small ? 'min-h-7 px-2 py-0.5 text-sm' : 'min-h-9 px-3 py-1.5',
     kinds[kind],
   )
@@ -24,10 +24,13 @@ export interface ButtonProps extends ComponentProps<'button'> {
   /** `danger` for what destroys or stops something. Default `default`. */
   kind?: ButtonKind
   small?: boolean
-  /** Shows that the action runs, and disables the button. */
+  /** Shows that the action runs, and ignores clicks. The button keeps the focus, which a disabled one would lose. */
   busy?: boolean
   icon?: ReactNode
 }
+
+/** The default of a click would be to submit the form again. */
+const ignore = (event: MouseEvent): void => event.preventDefault()
 
 export function Button({
   kind = 'default',
@@ -42,8 +45,7 @@ export function Button({
     <button
       type="button"
       {...rest}
-      disabled={rest.disabled || busy}
-      aria-busy={busy || undefined}
+      {...(busy && { 'aria-busy': true, 'aria-disabled': true, onClick: ignore })}
       className={classes(buttonLook(kind, small), className)}
     >
       {busy ? <Spinner /> : icon}

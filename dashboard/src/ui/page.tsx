@@ -1,5 +1,16 @@
-import { createContext, use, useEffect, type ReactNode } from 'react'
+import { createContext, use, useEffect, useRef, type ReactNode } from 'react'
 import { classes } from './classes.ts'
+
+/** Moves the focus to the content when `path` changes, if the link that had it is gone: the next Tab would start at the top. */
+export function useFocusOnContent(path: string | undefined): void {
+  const before = useRef(path)
+  useEffect(() => {
+    const isFirst = before.current === undefined || before.current === path
+    before.current = path
+    if (isFirst || document.activeElement !== document.body) return
+    document.getElementById('content')?.focus({ preventScroll: true })
+  }, [path])
+}
 
 /** What the frame adds to the header of every page: the link to the page's guide, and the time range where a page asks for it. */
 export const PageHeaderParts = createContext<{ guide?: ReactNode; range?: ReactNode }>({})
