@@ -184,6 +184,8 @@ onEachEngine('apps that want more than they were given', (engine) => {
     await assertRecorded(attacked, { action: 'call.forbidden', code: 'forbidden' }, async () =>
       assertProblem(await bearer('/events', accessToken), 403, 'forbidden'),
     )
+    const dashboard = await bearer('/dashboard', accessToken)
+    assert.equal(dashboard.status, 303, 'the page has the name and address of the person')
   })
 
   /** Signs the partner in after the consent of the person. */

@@ -167,7 +167,11 @@ export function serveDashboard(app: App, { authenticate, describeSession, demo }
     ['/dashboard/*', { hide: true }],
   ] as const)
     app.get(path, { config: { access: 'public' }, schema }, async (request, reply) => {
-      const session = await unlessSignedOut(async () => describeSession(await authenticate(request)))
+      const session = await unlessSignedOut(async () => {
+        const principal = await authenticate(request)
+        // The page has the user's name and address, which an app may get only by its scopes.
+        return describeSession(principal?.kind === 'session' ? principal : undefined)
+      })
       if (session === undefined) return reply.redirect(signInPath(request), 303)
       const html = (path === '/dashboard' ? home : others).render({
         basePath,
