@@ -210,6 +210,9 @@ onEachEngine('attacks on sign-outs', (engine) => {
       assert.equal(answer.headers.get('location'), null)
       assert.match(await answer.text(), /You are signed out/)
     }
+    const browser = await signedIn('told that they signed out')
+    const answer = await browser.go(new URL('/oauth2/end-session/return', service.baseUrl))
+    assert.equal(answer.headers.get('location'), '/login', 'a page that shows who is signed in')
   })
 })
 

@@ -141,7 +141,12 @@ function returnRoute(routes: App, parts: OAuth2Services): void {
       },
       { rateLimit, sends: { sometimes: ofPages } },
     ),
-    async ({ query: { state = '' } }, reply) => goOn(reply, readOnward(parts, state)),
+    async (request, reply) => {
+      const next = readOnward(parts, request.query.state ?? '')
+      const session = next ? undefined : await parts.sessions.find(parts.sessionCookie.read(request))
+      // Anyone can open this address, and the browser may have signed in again.
+      return session ? reply.redirect(`${routes.basePath}/login`, 303) : goOn(reply, next)
+    },
   )
 }
 
