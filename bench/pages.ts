@@ -7,7 +7,6 @@ import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/b
 import { median, percentile } from './measure/statistics.ts'
 import { figure, type Outcome } from './measure/outcome.ts'
 import type { PageCall } from './pages/call.ts'
-import { measureBodySearch } from './pages/body-search.ts'
 import { pageCalls } from './pages/calls.ts'
 import { clientId } from './pages/client.ts'
 import { fillPages } from './pages/fill.ts'
@@ -25,6 +24,8 @@ const bound = 100
 const searched = 50_000
 /** Calls whose figures are kept in the results; all are printed. */
 const mostShown = 15
+
+const headers = { authorization: `Bearer ${adminKey}` }
 
 interface Measured {
   name: string
@@ -79,7 +80,7 @@ async function measure(engine: EngineName, { scale, ...context }: BenchContext):
       one.p50.push(p50)
       one.p99.push(p99)
     }
-    searches.push(await measureBodySearch(postern.port))
+    searches.push(await searchRate(postern.origin))
   }
   const { figures, notes } = describe(title, measured)
   const search = figure(`${title}: search of bodies`, 'events/s', searches)
@@ -99,7 +100,6 @@ async function timesOf(
   { paths, cachedFor }: PageCall,
   size: number,
 ): Promise<{ p50: number; p99: number }> {
-  const headers = { authorization: `Bearer ${adminKey}` }
   const ask = (some: readonly string[], count: number) =>
     generate(
       generator,
@@ -118,6 +118,31 @@ async function timesOf(
   }
   times.sort((a, b) => a - b)
   return { p50: median(times), p99: percentile(times, 0.99) }
+}
+
+/** The last line of a search. */
+interface SearchEnd {
+  type: string
+  scanned: number
+  matches: number
+  /** Of the next request; null at the end of the log. */
+  cursor: number | null
+}
+
+/** Searches all bodies for a text that none has, in as many requests as that takes, and returns the events a second. */
+async function searchRate(origin: string): Promise<number> {
+  const query = new URLSearchParams({ text: 'this text is in no body' })
+  const began = performance.now()
+  let scanned = 0
+  for (;;) {
+    const response = await fetch(`${origin}/events/search?${query.toString()}`, { headers })
+    const last = (await response.text()).trim().split('\n').at(-1)!
+    const end = JSON.parse(last) as SearchEnd
+    if (end.type !== 'end' || end.matches > 0) throw new Error(`the search of bodies ended with ${last}`)
+    scanned += end.scanned
+    if (end.cursor === null) return (scanned * 1_000) / (performance.now() - began)
+    query.set('cursor', String(end.cursor))
+  }
 }
 
 function describe(title: string, measured: readonly Measured[]): Pick<Outcome, 'figures' | 'notes'> {

@@ -1,5 +1,5 @@
 import { isoTime, rangeHours, times, type PageCall } from './call.ts'
-import { customerOf, day, emittedTypes, idOf, largestOwner, type Shape } from './shape.ts'
+import { customerOf, customers, day, emittedTypes, idOf, largestOwner, type Shape } from './shape.ts'
 
 /** Deliveries, subscribers and their owners. */
 export function outboundCalls({ deliveries, subscribers, now }: Shape): PageCall[] {
@@ -12,7 +12,7 @@ export function outboundCalls({ deliveries, subscribers, now }: Shape): PageCall
   const classes = ['2xx', '4xx', '5xx', 'none']
   const owners: [string, (index: number) => string][] = [
     ['the largest owner', () => largestOwner],
-    ['a small owner', (index) => customerOf(index % 300)],
+    ['a small owner', (index) => customerOf(index % customers)],
   ]
   return [
     list('all', () => ''),

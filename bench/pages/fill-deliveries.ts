@@ -2,7 +2,7 @@ import { Keyring, sealedColumns } from '../../src/crypto/keyring.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { fill, padded } from '../harness/fill.ts'
 import { production } from '../harness/postern.ts'
-import { big, bytesOf, day, idOf, largestOwner, oneOf, type Shape, timeOf } from './shape.ts'
+import { big, bytesOf, customers, day, idOf, largestOwner, oneOf, type Shape, timeOf } from './shape.ts'
 
 /** Every fiftieth subscriber is down. */
 const isDown = (subscriber: string): string => `(${subscriber}) % 50 = 0`
@@ -45,6 +45,12 @@ export async function fillDeliveries(database: Database, shape: Shape): Promise<
 
 async function fillSubscribers(database: Database, shape: Shape): Promise<void> {
   const { subscribers, now } = shape
+  await fill(database, customers + 1, [
+    {
+      into: 'owners (owner, created_at, updated_at)',
+      values: `case when n = ${customers} then '${largestOwner}' else 'customer-' || n end, ${big(now - 28 * day)}, ${big(now - 28 * day)}`,
+    },
+  ])
   await fill(database, subscribers, [
     {
       into: `subscribers (id, owner, url, description, event_types, status, disabled_reason, failing_since, ordered, signing, created_at, updated_at)`,
@@ -87,7 +93,7 @@ async function fillSubscribers(database: Database, shape: Shape): Promise<void> 
 function ownerOf(number: string, subscribers: number): string {
   const half = subscribers / 2
   return `case when (${number}) < ${half} then '${largestOwner}'
-    when (${number}) < ${half + 900} then 'customer-' || ((${number}) % 300) end`
+    when (${number}) < ${half + 3 * customers} then 'customer-' || ((${number}) % ${customers}) end`
 }
 
 /** The expression of the id of a subscriber by its number, as `idOf`. */

@@ -5,11 +5,13 @@ import { acknowledge } from '../../bench/acknowledge.ts'
 import { authorize } from '../../bench/authorize.ts'
 import { deliver } from '../../bench/deliver.ts'
 import { depth } from '../../bench/depth.ts'
+import { emit } from '../../bench/emit.ts'
 import { forwardAuth } from '../../bench/forward-auth.ts'
 import { removeFolders, type EngineName } from '../../bench/harness/databases.ts'
 import { lists } from '../../bench/lists.ts'
 import type { Bench, Scale } from '../../bench/measure/bench.ts'
 import { asMarkdown, asText } from '../../bench/report/format.ts'
+import { pages } from '../../bench/pages.ts'
 import { processing } from '../../bench/process.ts'
 import { sizing } from '../../bench/sizing.ts'
 import { start } from '../../bench/start.ts'
@@ -24,8 +26,10 @@ const trials: readonly (readonly [Bench, EngineName])[] = [
   [authorize, 'sqlite'],
   [deliver, 'sqlite'],
   [depth, postgresServer === undefined ? 'sqlite' : 'postgres'],
+  [emit, 'sqlite'],
   [forwardAuth, 'sqlite'],
   [lists, postgresServer === undefined ? 'sqlite' : 'postgres'],
+  [pages, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [processing, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [sizing, 'sqlite'],
   [start, 'sqlite'],
