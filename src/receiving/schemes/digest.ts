@@ -3,6 +3,12 @@ import { constants, createPublicKey, type KeyObject, type SigningOptions, verify
 
 export type Encoding = 'hex' | 'base64'
 
+/**
+ * Signatures of a request that are verified at most, because that of a key pair takes a hash of the whole body. Senders send one for each of
+ * their keys, of which Svix has at most eleven.
+ */
+export const mostSignatures = 16
+
 const hex = /^(?:[0-9a-f]{2})+$/i
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 

@@ -118,6 +118,10 @@ test('a header of pairs may have several digests and any separator', () => {
       ['ts=', `h1=${right}`],
     ])
       assert.ok('rejected' in verify(...items), items.join(separator))
+    const afterWrong = (count: number) =>
+      verify(`ts=${seconds}`, ...Array<string>(count).fill(`h1=${'00'.repeat(32)}`), `h1=${right}`)
+    assert.partialDeepStrictEqual(afterWrong(11), accepted)
+    assert.ok('rejected' in afterWrong(16), 'no long header has more verified')
   }
 })
 

@@ -1,5 +1,5 @@
 import { type HmacAlgorithm, HmacKey } from '../../crypto/secrets.ts'
-import { type Encoding, decodeDigest, findEqual } from './digest.ts'
+import { type Encoding, decodeDigest, findEqual, mostSignatures } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
 import { headerOf, placedReader, type PlacedOptions } from './body.ts'
 import {
@@ -207,7 +207,7 @@ function pairsReader(signed: Signed, pairs: Pairs): ReadSent {
         name === pairs.signature && value.startsWith(prefix)
           ? decodeDigest(value.slice(prefix.length), encoding)
           : undefined
-      if (digest) digests.push(digest)
+      if (digest && digests.length < mostSignatures) digests.push(digest)
     }
     const isTimed = pairs.timestamp !== undefined || timestampHeader !== undefined
     if (digests.length === 0 || (isTimed && !timestamp))

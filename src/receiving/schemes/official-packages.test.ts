@@ -184,6 +184,14 @@ test('Standard Webhooks: v1a, with the public key as the secret, beside v1 or al
     'signature',
     'everybody knows the public key',
   )
+  // Each takes a hash of the body, so that a long header must not have any number of them.
+  const afterWrong = (count: number): string =>
+    verify(
+      scheme,
+      text,
+      headersOf(`${`v1a,${Buffer.alloc(64).toString('base64')} `.repeat(count)}v1a,${signature}`),
+    )
+  assert.deepEqual([afterWrong(11), afterWrong(16)], [`${id} invoice.paid`, 'signature'])
   assert.throws(() => standardWebhooks({ secret: 'whpk_AAAA' }), /32 bytes/)
 })
 

@@ -2,7 +2,15 @@ import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { headerOf } from './body.ts'
 import { HmacKey } from '../../crypto/secrets.ts'
-import { decodeDigest, decodeKey, ed25519, ed25519Key, findEqual, verifies } from './digest.ts'
+import {
+  decodeDigest,
+  decodeKey,
+  ed25519,
+  ed25519Key,
+  findEqual,
+  mostSignatures,
+  verifies,
+} from './digest.ts'
 import { preset } from './preset.ts'
 import { type Check, checkTime, defaultTolerance, refuse, shownAt, type TimedOptions } from './scheme.ts'
 
@@ -75,6 +83,7 @@ function readHeaders(headers: IncomingHttpHeaders) {
 function readSignatures(header: string, version: 'v1,' | 'v1a,'): Buffer[] {
   const signatures: Buffer[] = []
   for (const item of header.split(' ')) {
+    if (signatures.length === mostSignatures) break
     const signature = item.startsWith(version)
       ? decodeDigest(item.slice(version.length), 'base64')
       : undefined
