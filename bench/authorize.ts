@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { request } from 'undici'
-import { app } from './authorize/app.ts'
+import { app } from './authorize/clients.config.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
 import { startOn } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'

@@ -6,7 +6,7 @@ import { setStatus, subscribe, subscriberSecret } from './deliver/subscribers.ts
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
 import { adminKey, checkoutBefore, startOn } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
-import { generate, startGenerator } from './load/generate.ts'
+import { generate, startGenerator } from './load/load.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
 import { redisVersion } from './harness/redis.ts'
 import { installRivals } from './rivals/install.ts'

@@ -1,7 +1,7 @@
 import { setStatus, subscribe } from './deliver/subscribers.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
 import { adminKey, startOn } from './harness/postern.ts'
-import { generate, startGenerator } from './load/generate.ts'
+import { generate, startGenerator } from './load/load.ts'
 import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { cpuDuring, cpuOfService, totalOf } from './measure/cpu.ts'
 import { figureOf, ratio, type Outcome } from './measure/outcome.ts'

@@ -2,13 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { join } from 'node:path'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
 import { adminKey, startOn } from './harness/postern.ts'
-import { generate, startGenerator, type Generator } from './load/generate.ts'
+import { generate, startGenerator, type Generator } from './load/load.ts'
 import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
-import { median, percentile } from './measure/statistics.ts'
-import { figure, type Outcome } from './measure/outcome.ts'
-import type { PageCall } from './pages/call.ts'
-import { pageCalls } from './pages/calls.ts'
-import { clientId } from './pages/client.ts'
+import { figure, median, percentile, type Outcome } from './measure/outcome.ts'
+import { pageCalls, type PageCall } from './pages/calls.ts'
 import { fillPages } from './pages/fill.ts'
 import { shapeOf, type Shape } from './pages/shape.ts'
 
@@ -58,7 +55,7 @@ async function measure(engine: EngineName, { scale, ...context }: BenchContext):
   await using stack = new AsyncDisposableStack()
   const database = await createDatabase(engine, context.postgresServer)
   const shape = shapeOf(Math.max(fewestEvents, scaled(events, scale)))
-  await fillPages(database.url, shape, clientId)
+  await fillPages(database.url, shape)
   const postern = stack.use(
     await startOn(database, {
       env: { POSTERN_CONFIG: join(import.meta.dirname, 'pages', 'pages.config.ts') },

@@ -1,7 +1,7 @@
 // A process that makes load over raw sockets: requests are bytes that were made before, responses are looked at only as
 // far as their status and length, so that one request costs it far less than it costs any server.
 import { answer, ready } from '../harness/child-process.ts'
-import { percentile } from '../measure/statistics.ts'
+import { percentile } from '../measure/outcome.ts'
 import { Connection } from './connection.ts'
 import type { Load, LoadResult } from './load.ts'
 import { makeRequests } from './requests.ts'

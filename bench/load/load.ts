@@ -1,3 +1,5 @@
+import { startHelper, type Helper } from '../harness/processes.ts'
+
 /** What the load generator is asked to do. All requests are made before the clock starts. */
 export interface Load {
   port: number
@@ -47,4 +49,25 @@ export interface LoadResult {
   statuses: Record<string, number>
   /** The share of one core that the generator used: near 1, it is the generator that was measured. */
   generatorCpu: number
+}
+
+export type Generator = Helper<object, Load, LoadResult>
+
+/** Starts the process that makes load. */
+export function startGenerator(): Promise<Generator> {
+  return startHelper('load/generator.ts')
+}
+
+/**
+ * Makes load, and insists that every request got the status.
+ * @throws Error when one did not
+ */
+export async function generate(generator: Generator, load: Load, status: number): Promise<LoadResult> {
+  const result = await generator.ask(load)
+  if (result.statuses[String(status)] !== load.requests.count) {
+    throw new Error(
+      `${load.requests.kind}: not all answers were ${status}: ${JSON.stringify(result.statuses)}`,
+    )
+  }
+  return result
 }

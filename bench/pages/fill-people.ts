@@ -2,7 +2,7 @@ import { users } from '../../src/listing/resources/users.ts'
 import { CountsWriter } from '../../src/listing/counts/writer.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { fill, padded } from '../harness/fill.ts'
-import { big, bytesOf, day, idOf, oneOf, timeOf, type Shape } from './shape.ts'
+import { big, bytesOf, client, day, idOf, oneOf, timeOf, type Shape } from './shape.ts'
 
 const names = ['Ada', 'Grace', 'Alan', 'Katherine', 'Edsger', 'Barbara', 'Donald', 'Frances']
 const providers = ['google', 'github', 'company']
@@ -17,7 +17,7 @@ const actions = [
 ]
 
 /** Users with identities, sessions and sign-ins in an app, and the audit log. */
-export async function fillPeople(database: Database, shape: Shape, client: string): Promise<void> {
+export async function fillPeople(database: Database, shape: Shape): Promise<void> {
   const { users: count, auditRows, now } = shape
   const id = (offset: number, n = 'n') =>
     `'${idOf(0).slice(0, -12)}' || ${padded(database, 12, `${offset} + ${n}`)}`
@@ -49,7 +49,7 @@ export async function fillPeople(database: Database, shape: Shape, client: strin
     },
     {
       into: `token_families (id, user_id, client_id, provider, address, user_agent, created_at, last_seen_at, expires_at, authenticated_at, scope)`,
-      values: `${id(400_000_000)}, ${user()}, '${client}', ${provider}, '203.0.113.7', 'Mozilla/5.0', ${at}, ${at}, ${end}, ${at}, 'openid'`,
+      values: `${id(400_000_000)}, ${user()}, '${client.id}', ${provider}, '203.0.113.7', 'Mozilla/5.0', ${at}, ${at}, ${end}, ${at}, 'openid'`,
       where: 'n % 2 = 0',
     },
   ])

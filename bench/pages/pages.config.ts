@@ -1,5 +1,5 @@
 import { defineConfig, hmac, list } from '../../src/index.ts'
-import { clientId, clientSecret } from './client.ts'
+import { client } from './shape.ts'
 
 const text = { type: 'text' } as const
 const secret = 'bench-secret-of-a-source-0123456789'
@@ -9,7 +9,7 @@ const nothing = (): void => undefined
 /** Sources, handlers, an app and a list, so that every page has something to show. No handler runs: no event is due. */
 export default defineConfig({
   login: {
-    clients: [{ id: clientId, secret: clientSecret, redirectUris: ['https://console.example.com/callback'] }],
+    clients: [{ ...client, redirectUris: ['https://console.example.com/callback'] }],
   },
   receiving: {
     sources: { shop: scheme, billing: scheme, crm: scheme },

@@ -57,6 +57,8 @@ export function characterOf({ engine }: Database, code: number): string {
 export const idOf = (number: number): string => `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`
 export const groupOf = (number: number): string => String(number).padStart(24, '0')
 export const customerOf = (number: number): string => `customer-${number}`
+/** The app that people are signed in to. */
+export const client = { id: 'console', secret: 'bench-secret-of-the-console-0123456789' }
 /** Customers with three subscribers each. */
 export const customers = 300
 /** The owner of half of the subscribers. */

@@ -3,7 +3,7 @@ import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { diskFolder } from '../harness/databases.ts'
-import { median } from '../measure/statistics.ts'
+import { median } from '../measure/outcome.ts'
 
 export interface Machine {
   cpu: string

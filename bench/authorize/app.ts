@@ -1,6 +1,0 @@
-/** The application that signs people in. */
-export const app = {
-  id: 'bench-app',
-  secret: 'bench-app-secret-of-32-bytes-or-more',
-  redirectUri: 'https://app.example.com/callback',
-}
