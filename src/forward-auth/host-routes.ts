@@ -77,15 +77,15 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
       ...actsOnGet,
       ...route('public', tags, 'On the service’s host: pass the session to an application’s host', {
         querystring: Type.Object({
-          host: Type.String({ description: 'A host that the configuration names' }),
-          browser: Type.String({ description: 'SHA-256 of the cookie that binds the browser, in base64url' }),
+          host: optionalText('A host that the configuration names'),
+          browser: optionalText('SHA-256 of the cookie that binds the browser, in base64url'),
           return_to: ReturnTo,
         }),
         response: { 303: Type.Null() },
       }),
     },
     async (request, reply) => {
-      const { host, browser, return_to: returnTo } = request.query
+      const { host = '', browser = '', return_to: returnTo } = request.query
       const guarded = hosts().get(host)
       if (!guarded || guarded.isOwn) {
         await noteRefusal(request, { action: 'forward_auth.refused', code: 'unknown-host' })
@@ -120,7 +120,7 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
       schema: {
         tags,
         summary: 'On an application’s host: exchange the code for this host’s cookie',
-        querystring: Type.Object({ code: Type.String() }),
+        querystring: Type.Object({ code: optionalText('The one-time code') }),
         response: {
           303: Type.Null(),
           403: {
@@ -132,7 +132,8 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
     },
     async (request, reply) => {
       const { host } = otherHostOf(request, parts)
-      const redeemed = await redeemCode(parts, request.query.code, {
+      const { code = '' } = request.query
+      const redeemed = await redeemCode(parts, code, {
         host,
         browser: binding.of(request, reply),
         origin: auditOriginOf(request, undefined),

@@ -120,11 +120,11 @@ describe('attacks on forward authentication', () => {
   test('made-up codes are refused', async () => {
     const browser = await site.signedIn('made-up')
     await browser.go(`http://${app}/.postern/start?return_to=/`)
-    for (const code of ['x', 'A'.repeat(43), '%00', "' or 1=1 --"])
-      await assertRefused(
-        await browser.go(`http://${app}/.postern/callback?code=${encodeURIComponent(code)}`),
-        'unknown-code',
-      )
+    const queries = ['x', 'A'.repeat(43), '%00', "' or 1=1 --"].map(
+      (code) => `?code=${encodeURIComponent(code)}`,
+    )
+    for (const query of [...queries, '?code=', ''])
+      await assertRefused(await browser.go(`http://${app}/.postern/callback${query}`), 'unknown-code')
   })
 
   test('the cookie of one host is refused at another', async () => {
