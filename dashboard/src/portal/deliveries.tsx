@@ -33,7 +33,11 @@ const columnsOf = (place: Place): readonly Column<Delivery>[] => [
     header: portalWords.event,
     phone: 'primary',
     cell: ({ id, eventType }) => (
-      <LinkButton className="font-mono text-sm" onClick={() => goTo({ ...place, delivery: String(id) })}>
+      <LinkButton
+        className="font-mono text-sm"
+        title={eventType}
+        onClick={() => goTo({ ...place, delivery: String(id) })}
+      >
         {eventType}
       </LinkButton>
     ),

@@ -22,6 +22,7 @@ const columns = (): readonly Column<Key>[] => [
   {
     key: 'scheme',
     header: words.secrets.kind,
+    width: '15rem',
     cell: ({ scheme }) => (scheme === 'v1' ? words.secrets.v1 : words.secrets.v1a),
   },
   {
