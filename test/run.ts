@@ -1,5 +1,5 @@
 // `npm test`: the unit tests (beside the code of src and packages), then the black-box tests (test/**), several files in a process.
-//   npm test -- login        only files whose path contains "login", of the two suites below too
+//   npm test -- login        only files whose path contains "login", of --docs and --long too
 //   npm test -- --docs       the checks of the documentation instead: what it shows, the examples, and the files of deploy/
 //   npm test -- --long       the short forms of the long tests instead: chaos, crash, fuzz, simulation, and a try of each bench
 //   npm test -- --docs --long                both
@@ -124,7 +124,11 @@ if (files.length > 0) {
 }
 const ran = total.passed + total.failed > 0
 if (!ran)
-  console.log(filters.length > 0 ? `No test ran: no test file matches ${filters.join(', ')}` : 'No test ran')
+  console.log(
+    filters.length > 0
+      ? `No test ran: no test file matches ${filters.join(', ')}. Those in a browser need --browser.`
+      : 'No test ran',
+  )
 if (process.env['CI'] === 'true')
   for (const { file, name, reason } of unacceptable(total.skips)) {
     total.failed++
