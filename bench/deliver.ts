@@ -8,8 +8,7 @@ import { adminKey, checkoutBefore, startOn } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/load.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
-import { redisVersion } from './harness/redis.ts'
-import { installRivals } from './rivals/install.ts'
+import { availableRivals, type Rival } from './rivals/start.ts'
 import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { cpuDuring, cpuOfService, totalOf } from './measure/cpu.ts'
 import { figureOf, ratio, type Figure, type Outcome } from './measure/outcome.ts'
@@ -90,13 +89,9 @@ export const deliver: Bench = {
     return { steps, seconds: steps * Math.max(0.5, 5 * scale.size) }
   },
   async run(context) {
-    const notes: string[] = []
-    const failure = context.scale.rivals ? await installRivals() : 'it was not asked for'
-    if (failure !== undefined) notes.push(`No sender on another product was measured: ${failure}.`)
-    else if (redisVersion() === undefined)
-      notes.push('No sender on BullMQ was measured: redis-server is not installed.')
+    const { available, notes } = await availableRivals(senders, context.scale)
     const count = scaled(events, context.scale)
-    return onEachEngine(context, (engine) => measure(engine, context, failure === undefined), [
+    return onEachEngine(context, (engine) => measure(engine, available, context), [
       ...notes,
       `${count} events of ${bytes} bytes a round to ${paths.length} subscribers, ${concurrency} attempts at a time on both sides. Postern's clock stops when every delivery is written down as delivered; the sink had each of them, and the signature of the last one was verified by another library.`,
     ])
@@ -105,8 +100,8 @@ export const deliver: Bench = {
 
 async function measure(
   engine: EngineName,
+  available: readonly Rival[],
   context: BenchContext,
-  others: boolean,
 ): Promise<Partial<Outcome>> {
   await using stack = new AsyncDisposableStack()
   const count = scaled(events, context.scale)
@@ -172,21 +167,20 @@ async function measure(
   if (engine === 'sqlite') for (const extra of extras) special.push(await startSide(extra.name, extra))
 
   // One side for each setting: the fastest of a product's counts.
-  const rivals: { name: string; sides: Side<Delivered>[] }[] = []
-  for (const sender of senders) {
-    const missing = sender.redis !== undefined && redisVersion() === undefined
-    if (!others || missing || !sender.engines.includes(engine)) continue
-    const running = stack.use(await startSender(sender, engine, context.postgresServer))
+  const rivals: { name: string; bound?: number | undefined; sides: Side<Delivered>[] }[] = []
+  for (const sender of available) {
+    if (!sender.engines.includes(engine)) continue
+    const send = await startSender(stack, sender, engine, context.postgresServer)
     const sides = sender.tunings.map((tuning) => ({
       name: `${sender.name}, ${JSON.stringify(tuning)}`,
       async run(prefix: string) {
         const plan = { origin, paths, events: count, bytes: bytes + addedBytes, prefix, tuning }
-        const endedAt = await running.deliver(plan)
+        const endedAt = await send(plan)
         const { firstAt } = await arrivals()
         return { perSecond: rate(count, endedAt - firstAt) }
       },
     }))
-    rivals.push({ name: sender.name, sides })
+    rivals.push({ name: sender.name, bound: sender.bound, sides })
   }
 
   const title = engineTitles[engine]
@@ -204,8 +198,9 @@ async function measure(
     figureOf(roundsOf(side), 'deliveries/s', ({ perSecond }) => perSecond)
   const [bareRate, ourRate] = [rateOf(bare), rateOf(ours)]
   const emitted = { ...roundsOf(ours), name: `${title}: POST /events, each to ${paths.length} subscribers` }
-  const fastest = rivals.map(({ name, sides: settings }) => ({
+  const fastest = rivals.map(({ name, bound, sides: settings }) => ({
     name,
+    bound,
     figure: settings.map(rateOf).toSorted((a, b) => b.median - a.median)[0]!,
   }))
   const beforeRate = before && rateOf(before)
@@ -226,7 +221,7 @@ async function measure(
       ...(beforeRate ? [ratio(`${ourRate.name} / before`, ourRate, beforeRate)] : []),
       ...special.map((side) => ratio(`${title}: ${side.name} / ${ours.name}`, rateOf(side), ourRate)),
       ...fastest.map((rival) =>
-        ratio(`${ourRate.name} / ${rival.name}`, ourRate, rival.figure, { bound: 3 }),
+        ratio(`${ourRate.name} / ${rival.name}`, ourRate, rival.figure, { bound: rival.bound }),
       ),
     ],
   }

@@ -9,8 +9,9 @@ import { countSteps, interleave, type Side } from './measure/rounds.ts'
 import type * as backlogs from './process/backlog.ts'
 import { createOrders, createOrdersAndMarkers, handler } from './process/orders.ts'
 import { rateOf } from './process/rate.ts'
-import { availableRivals, rivals, type Rival } from './process/rivals.ts'
-import { startRival, tune } from './process/running-rival.ts'
+import { rivals, tune } from './process/rivals.ts'
+import type { RivalRound } from './rivals/round.ts'
+import { availableRivals, startRival, type Rival } from './rivals/start.ts'
 
 const bytes = 1024
 /** Events of a side's first round, and the bounds of what it gets later: about as many as it processes in this time. */
@@ -48,7 +49,7 @@ export const processing: Bench = {
     return { steps: all, seconds: all * Math.max(1.5, 5 * scale.size) }
   },
   async run(context) {
-    const { available, notes } = context.scale.rivals ? await availableRivals() : { available: [], notes: [] }
+    const { available, notes } = await availableRivals(rivals, context.scale)
     return onEachEngine(context, (engine) => measure(engine, available, context), [
       `Events of ${bytes} bytes, as many for each side as it processes in about ${seconds} s, of one source and type, all there before the first is processed. A side's clock runs from its first processed-event marker to its last. After every round each event had exactly one marker and exactly one row, for every side.`,
       ...notes,
@@ -123,11 +124,21 @@ async function measure(
   }
 
   async function startTuned(rival: Rival): Promise<Processor> {
-    const running = stack.use(await startRival(rival, engine, context.postgresServer, bytes))
+    const { database, helper } = await startRival<RivalRound<object>, object>(
+      stack,
+      rival,
+      engine,
+      context.postgresServer,
+      createOrdersAndMarkers,
+    )
+    const run = async (prefix: string, count: number, tuning: object): Promise<number> => {
+      await helper.ask({ prefix, count, bytes, tuning })
+      return rateOf(database, 'processed_events', prefix, count)
+    }
     const step = (what: string): void => context.step(`${title}: ${what}`)
-    const { tuning, note } = await tune(rival, running, scaled(firstRound, context.scale), step)
+    const { tuning, note } = await tune(rival, run, scaled(firstRound, context.scale), step)
     notes.push(`${title}: ${note}`)
     const { name, bound } = rival
-    return { name, bound, process: (prefix, count) => running.process(prefix, count, tuning) }
+    return { name, bound, process: (prefix, count) => run(prefix, count, tuning) }
   }
 }

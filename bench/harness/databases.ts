@@ -91,13 +91,38 @@ async function queryPostgres(
   sql: string,
   values?: (string | number)[],
 ): Promise<Record<string, unknown>[]> {
+  const { rows } = await withClient(url, (client) => client.query<Record<string, unknown>>(sql, values))
+  return rows
+}
+
+/** Works on a connection of its own to a PostgreSQL server. */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    return (await client.query<Record<string, unknown>>(sql, values)).rows
+    return await work(client)
   } finally {
     await client.end()
   }
+}
+
+/** Segments (of 16 MiB) of the log that are made: about what a checkpoint leaves with the server's `max_wal_size` of 2 GB. */
+const segments = 100
+
+/**
+ * Puts a new server into the state of one that has worked for a while, which writes into segments of its log that it has
+ * had before. A new one makes each segment anew, for which all commits wait.
+ * https://www.postgresql.org/docs/current/wal-configuration.html
+ */
+export function settle(server: string): Promise<void> {
+  return withClient(server, async (client) => {
+    for (let segment = 0; segment < segments; segment += 1) {
+      // An empty one would not be left.
+      await client.query(`select pg_logical_emit_message(false, 'bench', 'a segment')`)
+      await client.query('select pg_switch_wal()')
+    }
+    await client.query('checkpoint')
+  })
 }
 
 /** Makes a folder inside another one. */

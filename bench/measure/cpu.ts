@@ -2,7 +2,7 @@
 // (https://www.kernel.org/doc/html/latest/filesystems/proc.html).
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import pg from 'pg'
+import { withClient } from '../harness/databases.ts'
 import { adminKey } from '../harness/postern.ts'
 
 /** In microseconds. */
@@ -80,14 +80,10 @@ export function cpuOfFamily(pid: number): number {
 
 /** The process id of a PostgreSQL server on this machine: the parent of each session's process. */
 export async function postmasterOf(url: string): Promise<number> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
+  const parent = await withClient(url, async (client) => {
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-    const parent = statOf(rows[0]!.pid)?.parent
-    if (parent === undefined) throw new Error('the PostgreSQL server does not run on this machine')
-    return parent
-  } finally {
-    await client.end()
-  }
+    return statOf(rows[0]!.pid)?.parent
+  })
+  if (parent === undefined) throw new Error('the PostgreSQL server does not run on this machine')
+  return parent
 }

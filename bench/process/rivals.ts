@@ -1,22 +1,8 @@
 // The other products, each in the ways that its users would run it.
-import type { EngineName } from '../harness/databases.ts'
-import { redisVersion, type AppendFsync } from '../harness/redis.ts'
 import type { BullMqTuning } from '../rivals/bullmq.ts'
 import type { GraphileTuning } from '../rivals/graphile-worker.ts'
-import { installRivals } from '../rivals/install.ts'
 import type { PgBossTuning } from '../rivals/pg-boss.ts'
-
-export interface Rival {
-  name: string
-  file: string
-  /** The settings among which the fastest is looked for, most of them from the product's own advice. */
-  tunings: readonly object[]
-  /** The Redis that it needs. */
-  redis?: AppendFsync
-  engines: readonly EngineName[]
-  /** What Postern is to reach of it. */
-  bound?: number
-}
+import type { Rival } from '../rivals/start.ts'
 
 const bullmq: readonly BullMqTuning[] = [{ concurrency: 1 }, { concurrency: 8 }, { concurrency: 50 }]
 const graphile: readonly GraphileTuning[] = [
@@ -69,16 +55,37 @@ export const rivals: readonly Rival[] = [
   },
 ]
 
-/** What of them can be measured here, and why not the others. */
-export async function availableRivals(): Promise<{ available: Rival[]; notes: string[] }> {
-  const failure = await installRivals()
-  if (failure !== undefined) return { available: [], notes: [`No other product was measured: ${failure}.`] }
-  const version = redisVersion()
-  if (version !== undefined) return { available: [...rivals], notes: [`Redis ${version}.`] }
-  return {
-    available: rivals.filter(({ redis }) => redis === undefined),
-    notes: [
-      'BullMQ was not measured: redis-server is not installed (on Debian: apt-get install redis-server).',
-    ],
+/**
+ * Tries every setting once, after a first run that does not count, and tells which is the fastest.
+ * @param run puts so many events into the rival's queue, then lets it process them with a setting; events per second
+ */
+export async function tune(
+  { name, tunings }: Rival,
+  run: (prefix: string, count: number, tuning: object) => Promise<number>,
+  count: number,
+  step: (what: string) => void,
+): Promise<{ tuning: object; note: string }> {
+  const rates: number[] = []
+  await run('first', count, tunings[0]!)
+  for (const [index, tuning] of tunings.entries()) {
+    step(`${name}, setting ${index + 1} of ${tunings.length}`)
+    rates.push(await run(`setting${index}`, count, tuning))
   }
+  const best = rates.indexOf(Math.max(...rates))
+  const tried = tunings.map((tuning, index) => `${describe(tuning)} ${Math.round(rates[index]!)}/s`)
+  return {
+    tuning: tunings[best]!,
+    note: `${name} ran as ${describe(tunings[best]!)}; tried: ${tried.join(', ')}.`,
+  }
+}
+
+/** `concurrentJobs 8, localQueue.size 100`. */
+function describe(tuning: object, prefix = ''): string {
+  return Object.entries(tuning)
+    .map(([name, value]: [string, unknown]) =>
+      typeof value === 'object' && value !== null
+        ? describe(value, `${prefix}${name}.`)
+        : `${prefix}${name} ${String(value)}`,
+    )
+    .join(', ')
 }

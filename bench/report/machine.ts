@@ -1,8 +1,7 @@
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
-import { diskFolder } from '../harness/databases.ts'
+import { diskFolder, withClient } from '../harness/databases.ts'
 import { median } from '../measure/outcome.ts'
 
 export interface Machine {
@@ -32,19 +31,16 @@ export async function describeMachine(postgresServer: string | undefined): Promi
 }
 
 async function postgresVersion(url: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    const names = ['server_version', 'fsync', 'synchronous_commit']
+  const names = ['server_version', 'fsync', 'synchronous_commit']
+  const [version, fsync, commit] = await withClient(url, async (client) => {
     const shown: string[] = []
     for (const name of names) {
       const { rows } = await client.query<Record<string, string>>(`show ${name}`)
       shown.push(rows[0]![name]!)
     }
-    return `${shown[0]} (fsync ${shown[1]}, synchronous_commit ${shown[2]})`
-  } finally {
-    await client.end()
-  }
+    return shown
+  })
+  return `${version} (fsync ${fsync}, synchronous_commit ${commit})`
 }
 
 /** Tells what a durable commit costs here at least: some virtual disks say "kept" at once. */
