@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, startReceiver, type TestService, fields } from '../harness/index.ts'
+import { byService } from '../../src/accounts/audit/audit.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { PayloadRemoval } from '../../src/emitting/events/payload-removal.ts'
@@ -34,7 +35,7 @@ const show = (service: TestService, event: number): Promise<Shown> =>
   expectJson(service, 200, `/events/${event}`)
 
 /** The removal of payloads, with a clock that is this many seconds ahead. */
-function removalAfter({ database }: TestService, seconds: number): PayloadRemoval {
+function removalAfter({ database }: Pick<TestService, 'database'>, seconds: number): PayloadRemoval {
   const clock: Clock = { ...systemClock, now: () => Date.now() + seconds * 1000 }
   return new PayloadRemoval({
     database,
@@ -183,5 +184,16 @@ onEachEngine('options of events', (engine) => {
       method: 'POST',
       json: { type: 'a', data: 1, payloadRetention: 0.5 },
     })
+  })
+
+  test('an event that is late is not sent after the removal of its payload, even if the process ends in between', async () => {
+    await using service = await startEmitting(engine)
+    const { id } = await emit(service, { type: 'a', data: 1, delay: 600 })
+    const ending = { ...service.database, inBackground: () => Promise.reject(new Error('ended')) }
+    await assert.rejects(removalAfter({ database: ending }, 3000).remove(id, byService), /^Error: ended$/)
+    await removalAfter(service, 3000).round()
+    const { canceledAt, payloadRemovedAt } = await show(service, id)
+    assert.ok(canceledAt)
+    assert.ok(payloadRemovedAt)
   })
 })

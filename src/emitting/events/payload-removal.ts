@@ -43,6 +43,8 @@ export class PayloadRemoval {
     const expires_at = clock.now()
     const isRemoved = await database.transaction(async (tx) => {
       if (!(await readEvent(tx, event))) throw new Problem('not-found', { detail: 'There is no such event.' })
+      // Otherwise, if this process ends before the next step, `round` waits until a late event is sent.
+      await cancelScheduled(tx, event, expires_at)
       const before = await tx
         .insertInto('event_options')
         .values({ event, expires_at })
