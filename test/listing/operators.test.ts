@@ -280,6 +280,9 @@ describe('parts of texts with other types and collations', onPostgres, () => {
     await check()
     const { database } = opened.service
     const missing = async () => (await checkList(database, readLists({ lists: [typed] })[0]!)).missing
+    const bare = 'using gin (loose gin_trgm_ops)'
+    await opened.run('create extension if not exists pg_trgm', `create index of_no_use on typed ${bare}`)
+    assert.ok((await missing()).some(({ queries }) => queries.includes('loose_contains=…')))
     for (const { statement } of await missing())
       for (const one of statement.replaceAll('concurrently ', '').split(';').filter(Boolean))
         await opened.run(one)

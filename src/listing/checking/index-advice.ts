@@ -317,7 +317,7 @@ function filterIndex(
       return index === undefined ? { statement: trigramTable(list, column) } : undefined
     const on = `using gin (${asText === undefined ? quoted : `(${quoted}${asText})`} gin_trgm_ops)`
     const statement = `create extension if not exists pg_trgm; ${create(`trigrams_${column}`, on)}`
-    return { statement, parts: ['trgm_ops', quoted] }
+    return { statement, parts: ['trgm_ops', `${quoted}${asText ?? ''}`] }
   }
   // Its FTS5 tables are checked apart, and it has no index for the elements of an array.
   if (engine === 'sqlite') return undefined
