@@ -140,6 +140,8 @@ describe('apps that registered themselves as open redirectors', () => {
     const back = new URL(atProvider.searchParams.get('post_logout_redirect_uri')!)
     back.searchParams.set('state', atProvider.searchParams.get('state')!)
     assert.equal((await assertAsks(await new Browser().go(back))).href, bye)
+    const other = await (await signedIn('victim')).go(back)
+    assert.equal(other.headers.get('location'), '/login', 'nobody who has a session is signed out')
   })
 
   test('an app of the configuration, and one that an admin made first-party, get their errors at once', async () => {

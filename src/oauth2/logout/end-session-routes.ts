@@ -143,8 +143,9 @@ function returnRoute(routes: App, parts: OAuth2Services): void {
     ),
     async (request, reply) => {
       const next = readOnward(parts, request.query.state ?? '')
-      const session = next ? undefined : await parts.sessions.find(parts.sessionCookie.read(request))
+      if (next && !next.asks) return goOn(reply, next)
       // Anyone can open this address, and the browser may have signed in again.
+      const session = await parts.sessions.find(parts.sessionCookie.read(request))
       return session ? reply.redirect(`${routes.basePath}/login`, 303) : goOn(reply, next)
     },
   )
