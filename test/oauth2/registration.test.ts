@@ -188,9 +188,9 @@ onEachEngine('apps that register themselves', (engine) => {
         token_endpoint_auth_method: 'private_key_jwt',
         jwks: { keys: [{ kty: 'RSA', n: 'x'.repeat(12_000), e: 'AQAB' }] },
       },
-      ...[['verify', 'sign'], 'verify'].map((operations) => ({
+      ...[{ key_ops: ['verify', 'sign'] }, { key_ops: 'verify' }, { oth: 'x' }].map((more) => ({
         token_endpoint_auth_method: 'private_key_jwt',
-        jwks: { keys: [{ ...publicKey, key_ops: operations }] },
+        jwks: { keys: [{ ...publicKey, ...more }] },
       })),
       { redirect_uris: Array.from({ length: 51 }, (_, i) => `${callback}/${i}`) },
     ])

@@ -121,7 +121,7 @@ export function keyFaults(jwks: { readonly keys: readonly JWK[] }, named: string
 
 function keyFault(jwk: JWK): string | undefined {
   if (typeof jwk !== 'object' || jwk === null) return 'is not a JWK'
-  if (['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'].some((member) => Object.hasOwn(jwk, member)))
+  if (['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].some((member) => Object.hasOwn(jwk, member)))
     return 'has private members: register the public half only'
   if (jwk.alg !== undefined && !(assertionAlgorithms as readonly string[]).includes(jwk.alg))
     return `has an algorithm other than ${assertionAlgorithms.join(', ')}`
