@@ -74,6 +74,22 @@ describe('repeated parameters', () => {
     }
   })
 
+  test('nor can a field that our form does not have, or a link that is not valid', async () => {
+    const headers = { accept: 'text/html', 'sec-fetch-site': 'cross-site' }
+    const body = new URLSearchParams({ offer: 'x', [`Your account is locked. Call ${'1'.repeat(40)}`]: 'x' })
+    const offer = await service.fetch('/login/offer', { method: 'POST', headers, body })
+    assert.equal(offer.status, 400)
+    assert.match(await offer.text(), /\/Your\?account\?is\?locked\.\?Call\?1{11} is no field of this call/)
+    for (const path of ['/Your-account-is-locked%zz', `/users/Your-account-is-locked${'1'.repeat(512)}`]) {
+      const answer = await service.fetch(path, { headers })
+      assert.match(
+        await answer.text(),
+        /The path is not percent-encoded correctly|A segment of the path is too long/,
+      )
+      assert.ok([400, 414].includes(answer.status))
+    }
+  })
+
   test('the token endpoint refuses repeated JSON names', async () => {
     for (const field of fields)
       await refusal(`{"a":{"b":1},"${field}":"x","${field}":"y"}`, 'application/json')

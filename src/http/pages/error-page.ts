@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../../errors.ts'
 import { loginPath, wayBack } from '../requests/base-path.ts'
+import { shownName } from '../requests/parameters.ts'
 import { escapeHtml, narrowPage, supportLine } from './html.ts'
 import type { Words } from './language/en.ts'
 import { pageView, type PageView, sendPage } from './page-view.ts'
@@ -76,7 +77,12 @@ function generalWords(problem: Problem, words: Words, request: FastifyRequest): 
     return { ...texts, way: back === undefined ? undefined : [back, common.tryAgain] }
   const way = [`${request.server.basePath}/dashboard`, common.goToDashboard] as const
   if (name === 'notFound') return { ...texts, way }
-  return { ...texts, way, detail: extras.detail ?? (name === 'invalid' ? problem.message : undefined) }
+  return { ...texts, way, detail: shownDetail(extras) ?? (name === 'invalid' ? problem.message : undefined) }
+}
+
+/** The detail, which names an undeclared field of a form as `shownName` does. */
+function shownDetail({ detail, pointer = '' }: Problem['extras']): string | undefined {
+  return pointer === '' ? detail : detail?.replace(pointer, () => `/${shownName(pointer.slice(1))}`)
 }
 
 /**

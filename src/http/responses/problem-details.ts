@@ -20,6 +20,12 @@ const fastifyErrors: Record<string, ProblemCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'uri-too-long',
 }
 
+/** Instead of Fastify's messages, which repeat the path: anyone can write a link with any text to our error page. */
+const pathFaults: Readonly<Record<string, string>> = {
+  FST_ERR_BAD_URL: 'The path is not percent-encoded correctly.',
+  FST_ERR_MAX_PARAM_LENGTH: 'A segment of the path is too long.',
+}
+
 /** Every error as a problem: known ones as they are, all others as a bare `internal`. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
@@ -35,7 +41,10 @@ export function toProblem(error: unknown): Problem {
     return invalidBody(pointer, `${pointer || 'The body'} ${fault}.`)
   }
   const known = code === undefined ? undefined : fastifyErrors[code]
-  if (known) return new Problem(known, { detail: `${message.replace(/\.$/, '')}.`, cause: error })
+  if (known) {
+    const detail = pathFaults[code] ?? `${message.replace(/\.$/, '')}.`
+    return new Problem(known, { detail, cause: error })
+  }
   if (statusCode === 429) return new Problem('too-many-requests', { cause: error })
   // secure-json-parse and the like: an error of parsing that names its status.
   if (statusCode === 400)
