@@ -30,7 +30,8 @@ export function readJson(
   if (!isUtf8(rawBody)) return malformed('The body is not valid UTF-8.')
   try {
     return { value: parse(jsonText(rawBody)) }
-  } catch {
+  } catch (error) {
+    if (error instanceof RangeError) return malformed('The body has too many levels.')
     // The parser's message quotes the body, which may contain personal data.
     return malformed('The body is not valid JSON.')
   }
@@ -173,8 +174,10 @@ export function digestWithout(value: unknown, field: string): string {
 function textAt(value: unknown, path: string, rawBody: Uint8Array): unknown {
   const found = valueAt(value, path)
   if (typeof found !== 'number') return found
-  // A double may have lost digits, so the text is read again.
-  const exact = valueAt(parseExactly(jsonText(rawBody)), path)
+  // A double may have lost digits, so the text is read again, unless it has too many levels for the stack.
+  const again = readJson(rawBody, parseExactly)
+  if ('rejected' in again) return Number.isSafeInteger(found) ? String(found) : found
+  const exact = valueAt(again.value, path)
   const isRaw = typeof exact === 'object' && exact !== null && isRawNumber(exact)
   return integerDigits(isRaw ? exact.rawJSON : String(exact)) ?? found
 }

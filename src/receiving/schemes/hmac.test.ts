@@ -160,8 +160,8 @@ test('id and type come from the body, from headers, or are fixed', () => {
 })
 
 test('an integer is an id with all of its digits, however it is written, and other numbers are none', () => {
-  const idOf = (number: string) => {
-    const body = Buffer.from(`\ufeff{"items":[{"id":${number}}]}`)
+  const idOf = (number: string, others = '') => {
+    const body = Buffer.from(`\ufeff{"items":[{"id":${number}}]${others}}`)
     const place = { body: 'items.0.id' }
     const verdict = hmac({ header: 'x-signature', secret: 's', id: place, type: { always: 'a' } }).verify({
       rawBody: body,
@@ -187,6 +187,9 @@ test('an integer is an id with all of its digits, however it is written, and oth
     assert.equal(idOf(number), id, number)
   for (const number of ['1.5', '12e-1', '1e-400', '1e400', '1e99999', `1${'0'.repeat(300)}`, 'true', 'null'])
     assert.equal(idOf(number), 'malformed', number)
+  // Numbers that deep are not read once more.
+  const deep = `,"deep":${'['.repeat(20_000)}1e400${']'.repeat(20_000)}`
+  assert.deepEqual([idOf('12', deep), idOf('9007199254740993', deep)], ['12', 'malformed'])
 })
 
 test('bodies that are not JSON are verified if no field of them is read', () => {
