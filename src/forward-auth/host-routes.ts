@@ -251,11 +251,11 @@ async function redeemCode(
       .executeTakeFirst()
     const created = used && (await hostSessions.create(tx, { sessionId, host }))
     if (!created) return { returnTo }
-    const { userId, ...token } = created
+    const { userId, impersonatorId, ...token } = created
     await audit.record(tx, {
       ...origin,
       action: 'forward_auth.signed_in',
-      actor: `user:${userId}`,
+      actor: `user:${impersonatorId ?? userId}`,
       sessionId,
       userId,
       target: `host:${host}`,

@@ -101,6 +101,9 @@ onEachEngine('acting for a user', (engine) => {
     const started = await lastAudit(site.service, 'impersonation.started')
     assert.deepEqual([started?.actor, started?.user_id], [`user:${adminId}`, userId])
     assert.equal((JSON.parse(started!.detail!) as { reason: string }).reason, reason)
+    await site.call(admin, 'GET', '/device?user_code=WDJB-MJHT')
+    const guessed = await lastAudit(site.service, 'device.refused')
+    assert.deepEqual([guessed?.actor, guessed?.user_id], [`user:${adminId}`, userId])
     assert.equal((await stop(admin)).status, 204)
     assert.deepEqual([await id(admin), (await session(admin)).impersonation], [adminId, undefined])
     assert.equal((await site.data(user, '/auth/sessions')).length, 1)
@@ -437,5 +440,12 @@ onEachEngine('acting for a user at applications behind a proxy', (engine) => {
     const open = await site.ask(admin, site.ownHost, '/open/x')
     assert.deepEqual([open.status, open.headers.get('remote-user')], [204, ''])
     assert.equal(await withToken(admin), 403)
+    assert.equal((await admin.open(`http://${api}/`)).response.status, 403)
+    const entries = new URL('/auth/audit?action=forward_auth.signed_in', site.service.baseUrl)
+    const { data } = (await (await user.go(entries)).json()) as AnswerTo<'GET /auth/audit'>
+    assert.deepEqual(
+      data.map(({ byMe, address }) => [byMe, address]),
+      [[false, null]],
+    )
   })
 })

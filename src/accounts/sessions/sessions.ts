@@ -16,6 +16,7 @@ import {
   findSessionById,
   selectAtHost,
   selectSessions,
+  type Session,
   SessionLookup,
   type SessionAtHost,
 } from './session-lookup.ts'
@@ -224,13 +225,14 @@ export class HostSessions extends SessionLookup<SessionAtHost> {
   async create(
     tx: Tx,
     { sessionId, host }: { sessionId: string; host: string },
-  ): Promise<(SessionToken & { userId: string }) | undefined> {
+  ): Promise<(SessionToken & Pick<Session, 'userId' | 'impersonatorId'>) | undefined> {
     const { database, clock } = this.parts
     const now = clock.now()
     const session = await tx
       .selectFrom('sessions')
       .innerJoin('users', 'users.id', 'sessions.user_id')
       .select(['sessions.user_id as userId', 'sessions.expires_at as expiresAt'])
+      .select('sessions.impersonator_id as impersonatorId')
       .where('sessions.id', '=', sessionId)
       .where('sessions.revoked_at', 'is', null)
       .where('sessions.expires_at', '>', now)
@@ -250,6 +252,7 @@ export class HostSessions extends SessionLookup<SessionAtHost> {
       .execute()
     // Processes may have it in memory.
     if (replaced.numDeletedRows > 0n) await database.revocations.announce(tx, session.userId)
-    return { token, maxAge: maxAgeUntil(session.expiresAt, now), userId: session.userId }
+    const { userId, impersonatorId, expiresAt } = session
+    return { token, maxAge: maxAgeUntil(expiresAt, now), userId, impersonatorId }
   }
 }

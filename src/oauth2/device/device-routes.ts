@@ -132,10 +132,11 @@ async function look(
   const client = device && (await clients.find(device.client_id))
   if (userCode !== undefined && device?.status === 'pending' && client?.deviceGrant)
     return { userCode, device, client }
-  const { userId, id, role } = session
+  const { userId, id, role, impersonatorId } = session
   const decided = decisionOf(device, userId)
   if (decided !== undefined) return decided
-  const principal = { kind: 'session', role, userId, sessionId: id } as const
+  const acting = impersonatorId !== null && { impersonator: { userId: impersonatorId } }
+  const principal = { kind: 'session', role, userId, sessionId: id, ...acting } as const
   await noteRefusal(request, { action: 'device.refused', code: 'unknown-code', userId }, principal)
   return undefined
 }
