@@ -60,8 +60,14 @@ describe('a damaged spool beside SQLite', onSqlite, () => {
   })
 
   test('what needs attention names it, and so does the doctor, with the repair', async () => {
-    const { data } = (await (await service.admin('/attention')).json()) as { data: { kind: string }[] }
-    assert.ok(data.some(({ kind }) => kind === 'spool-unavailable'))
+    const { data } = (await (await service.admin('/attention')).json()) as {
+      data: { kind: string; text: string }[]
+    }
+    const spool = data.find(({ kind }) => kind === 'spool-unavailable')
+    assert.match(
+      spool?.text ?? '',
+      /^The spool \S+-spool cannot be used, [^:]+: file is not a database\. Run postern doctor/,
+    )
     const [found] = await checkSpool({ databaseUrl: database.url })
     assert.equal(found?.state, 'fault')
     assert.ok(found.about.includes(file))

@@ -8,6 +8,7 @@ import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { FileSpoolSettings } from '../../config/address-readers.ts'
+import { causeOf } from '../../storage/unavailable.ts'
 import { oldestDue, type ReadinessParts, spoolReport, stalledAfter } from './readiness.ts'
 
 const mebibyte = 1024 ** 2
@@ -40,11 +41,9 @@ export async function stalledWork({
     void found.push({ kind, severity: 'error', text, since, about: { topic: 'spool', id: 'spool' } })
   try {
     await checkSpool?.()
-  } catch {
-    ofSpool(
-      'spool-unavailable',
-      'The spool next to the database cannot be read: webhooks cannot be stored until it is repaired. Run postern doctor to see why.',
-    )
+  } catch (error) {
+    const { message } = causeOf(error) as Error
+    ofSpool('spool-unavailable', `${message.replace(/^the/, 'The')}. Run postern doctor to see why.`)
   }
   if (!spool) return found
   const { status, events = 0, oldestSeconds = 0 } = await spoolReport(spool, clock)

@@ -74,7 +74,7 @@ export class EventInserter {
       this.#parts.clock,
       checkWithin,
       this.#thread.call('checkSpool', undefined),
-      'the spool was not read in time',
+      'the spool next to the database does not respond, and webhooks wait or get 503 until it does',
     )
   }
 
