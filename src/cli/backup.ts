@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { secretsFile } from '../config/generated-secrets.ts'
-import { backUpSqlite, filesInTheWay, restoreSqlite, SpoolUnreadable } from '../storage/sqlite/backup.ts'
+import { backUpSqlite, filesInTheWay, restoreSqlite } from '../storage/sqlite/backup.ts'
 import { sqliteFileOf } from '../storage/sqlite/files.ts'
 import { CommandFailure } from './command-failure.ts'
 import { interruptible, withUnmigrated } from './database.ts'
@@ -16,7 +16,7 @@ import { once } from 'node:events'
 
 /**
  * Copies the database to a new file, while the service may run. Everything that was acknowledged before the call is in it.
- * @throws CommandFailure if the file exists, or if PostgreSQL's programs are missing; UnsuitablePooler
+ * @throws CommandFailure if the file exists, or if PostgreSQL's programs are missing; BackupFault; UnsuitablePooler
  */
 export async function backup(file: string): Promise<void> {
   const settings = readSettings()
@@ -29,8 +29,6 @@ export async function backup(file: string): Promise<void> {
     const progress = showProgress(0, 'pages copied', false)
     try {
       await backUpSqlite(source, file, { signal, onProgress: (done, total) => progress.update(done, total) })
-    } catch (error) {
-      throw error instanceof SpoolUnreadable ? new CommandFailure(error.message, { cause: error }) : error
     } finally {
       progress.stop()
     }
@@ -45,7 +43,7 @@ export async function backup(file: string): Promise<void> {
 
 /**
  * Writes a backup to the database that DATABASE_URL names. It must not exist, or must be empty.
- * @throws CommandFailure otherwise, or if the file is not a backup; UnsuitablePooler
+ * @throws CommandFailure otherwise; BackupFault if the file is not a backup; UnsuitablePooler
  */
 export async function restore(file: string): Promise<void> {
   const settings = readSettings()

@@ -46,14 +46,14 @@ type ListsAction = keyof typeof actions
 export async function listsCommand(name: ListsAction, path: string | undefined): Promise<void> {
   const action = actions[name]
   const configuration = readSettings()
-  const lists = [users, ...(await declaredLists())].filter(
+  // The migrations create the counts of /users, and the service relies on them.
+  const own = name === 'keep' || name === 'forget' ? [] : [users]
+  const lists = [...own, ...(await declaredLists())].filter(
     (list) => list.maintainCounts && (path === undefined || list.path === path),
   )
   if (lists.length === 0) throw new CommandFailure('no such list declares `keep: true`')
   await withDatabase(configuration, async (database) => {
     for (const list of lists) {
-      // The migrations create the counts of /users, and the service relies on them.
-      if (list === users && (name === 'keep' || name === 'forget')) continue
       // Recorded before it runs, so that the audit log also has a command that fails.
       if (name !== 'check')
         await recordCommand(database, {

@@ -2,6 +2,7 @@ import { ConfigurationError, inspectEnvironment, redactedDatabaseUrl } from '../
 import { NewerDatabase, OccupiedDatabase, UnreleasedDatabase } from '../storage/migrate.ts'
 import { ProductMigrationError } from '../storage/product-migrations.ts'
 import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
+import { BackupFault } from '../storage/sqlite/backup.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-shares.ts'
 import {
@@ -19,6 +20,7 @@ export function describeError(error: unknown, env = process.env): string {
   if (!(error instanceof Error)) return String(error)
   if (
     [
+      BackupFault,
       ConfigurationError,
       FileInUse,
       NewerDatabase,

@@ -35,6 +35,8 @@ onEachEngine('postern lists', (engine) => {
       /counts of \/orders are not maintained; create them with `postern lists keep \/orders`/,
     )
 
+    const ofUsers = await lists('keep', '/users')
+    assert.deepEqual([ofUsers.code, ofUsers.stderr], [1, 'no such list declares `keep: true`\n'])
     assert.match((await lists('keep', '/orders')).stdout, /^\/orders: counts created/m)
     await run('insert into orders values (4)')
     const { stdout, code } = await lists('check')

@@ -9,17 +9,9 @@ const pagesPerStep = 2_000
 /** The table of a backup that holds the spool. */
 const createPart = 'create table backup_parts (name text primary key, content blob not null) strict'
 
-/** The spool beside a database cannot be copied. */
-export class SpoolUnreadable extends Error {
-  override readonly name = 'SpoolUnreadable'
-
-  constructor(spool: string, cause: unknown) {
-    super(
-      `the spool ${spool} cannot be copied: ${cause instanceof Error ? cause.message : String(cause)}. ` +
-        'Repair it: see "The spool beside SQLite is damaged" in the runbooks',
-      { cause },
-    )
-  }
+/** A backup that cannot be read, or a spool that cannot be copied into one. */
+export class BackupFault extends Error {
+  override readonly name = 'BackupFault'
 }
 
 interface BackupOptions {
@@ -55,13 +47,17 @@ export async function backUpSqlite(
   }
 }
 
-/** @throws Error that names the file, if it is damaged: the operator would look at the database */
+/** @throws BackupFault that names the file, if it is damaged: the operator would look at the database */
 async function copySpool(spool: string, file: string, signal: AbortSignal | undefined): Promise<void> {
   try {
     await copySnapshot(spool, file, { signal })
   } catch (error) {
     signal?.throwIfAborted()
-    throw new SpoolUnreadable(spool, error)
+    throw new BackupFault(
+      `the spool ${spool} cannot be copied: ${error instanceof Error ? error.message : String(error)}. ` +
+        'Repair it: see "The spool beside SQLite is damaged" in the runbooks',
+      { cause: error },
+    )
   }
 }
 
@@ -105,7 +101,7 @@ export function filesInTheWay(target: string): string[] {
 
 /**
  * Writes a backup to `target`, of which no file may exist: see `filesInTheWay`.
- * @throws Error if the file is not a backup or is damaged, or cannot be written; then there is no target
+ * @throws BackupFault if the file is not a backup or is damaged; then there is no target
  */
 export function restoreSqlite(file: string, target: string): void {
   const partial = `${target}.partial`
@@ -144,7 +140,7 @@ function readParts(copy: string, name: string): Uint8Array | undefined {
     database.exec('drop table backup_parts; vacuum')
     return part?.content
   } catch (error) {
-    throw new Error(`${name} is not a backup of Postern, or is damaged: ${(error as Error).message}`, {
+    throw new BackupFault(`${name} is not a backup of Postern, or is damaged: ${(error as Error).message}`, {
       cause: error,
     })
   } finally {
