@@ -2,14 +2,13 @@ import { bareName, report, socketsName, type Measured } from './acknowledge/repo
 import { countKept, waitUntilHandled } from './acknowledge/stored.ts'
 import { bareRequests, few, variantsOn, type Variant } from './acknowledge/variants.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
-import { startOn, webhookSecret } from './harness/postern.ts'
+import { startOn } from './harness/postern.ts'
+import { bodyBytes } from './load/sample.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator, type LoadResult } from './load/load.ts'
 import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import type { Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
-
-const bytes = 1024
 
 export const acknowledge: Bench = {
   name: 'acknowledge',
@@ -22,7 +21,7 @@ export const acknowledge: Bench = {
   },
   run: (context) =>
     onEachEngine(context, measure, [
-      `Webhooks of ${bytes} bytes over ${few} connections where no other number is named. After the last round all that were acknowledged in any of them were found in the database.`,
+      `Webhooks of ${bodyBytes} bytes over ${few} connections where no other number is named. After the last round all that were acknowledged in any of them were found in the database.`,
     ]),
 }
 
@@ -43,13 +42,11 @@ async function measureVariant(
   const generator = stack.use(await startGenerator())
   const load = (port: number, prefix: string, requests: number): Promise<LoadResult> => {
     const count = scaled(requests, context.scale)
-    const webhooks = { kind: 'webhooks', count, prefix, secret: webhookSecret, bytes } as const
+    const webhooks = { kind: 'webhooks', count, prefix } as const
     return generate(generator, { port, connections: variant.connections, requests: webhooks }, 200)
   }
 
-  const bare = stack.use(
-    await startHelper<{ port: number }>('bare/webhook-server.ts', { secret: webhookSecret }),
-  )
+  const bare = stack.use(await startHelper<{ port: number }>('bare/webhook-server.ts'))
   const database = await createDatabase(engine, context.postgresServer)
   const postern = stack.use(
     await startOn(database, {

@@ -2,15 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { countKept } from './acknowledge/stored.ts'
 import { bareRequests, few, many } from './acknowledge/variants.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
-import { checkoutBefore, startOn, webhookSecret } from './harness/postern.ts'
+import { checkoutBefore, startOn } from './harness/postern.ts'
+import { bodyBytes } from './load/sample.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/load.ts'
 import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { cpuDuring, cpuOfService, totalOf } from './measure/cpu.ts'
 import { figureOf, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
-
-const bytes = 1024
 
 /** What a change may cost: the least ratio to the state before. */
 const bound = 0.9
@@ -31,7 +30,7 @@ export const before: Bench = {
       encoding: 'utf8',
     }).trim()
     return onEachEngine(context, measure, [
-      `Webhooks of ${bytes} bytes. The state before is ${commit}. All that this state acknowledged were found in its database.`,
+      `Webhooks of ${bodyBytes} bytes. The state before is ${commit}. All that this state acknowledged were found in its database.`,
     ])
   },
 }
@@ -60,7 +59,7 @@ async function measureOver(
   const generator = stack.use(await startGenerator())
   const count = scaled(bareRequests, context.scale)
   const load = async (port: number, prefix: string): Promise<number> => {
-    const webhooks = { kind: 'webhooks', count, prefix, secret: webhookSecret, bytes } as const
+    const webhooks = { kind: 'webhooks', count, prefix } as const
     return (await generate(generator, { port, connections, requests: webhooks }, 200)).perSecond
   }
   const checks: (() => Promise<void>)[] = []
@@ -80,9 +79,7 @@ async function measureOver(
       },
     }
   }
-  const bare = stack.use(
-    await startHelper<{ port: number }>('bare/webhook-server.ts', { secret: webhookSecret }),
-  )
+  const bare = stack.use(await startHelper<{ port: number }>('bare/webhook-server.ts'))
   const title = `${engineTitles[engine]}, ${connections} connections`
   // The two states at both ends, so each follows the bare server and itself equally often (see `interleave`): a state that always
   // followed the other one would wait for its pages to be written.

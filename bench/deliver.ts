@@ -4,7 +4,8 @@ import type { DeliveryPlan } from './bare/delivery-loop.ts'
 import { senders, startSender } from './deliver/rivals.ts'
 import { setStatus, subscribe, subscriberSecret } from './deliver/subscribers.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
-import { adminKey, checkoutBefore, startOn } from './harness/postern.ts'
+import { checkoutBefore, startOn } from './harness/postern.ts'
+import { bodyBytes } from './load/sample.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/load.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
@@ -18,7 +19,6 @@ import { countSteps, interleave, type Rounds, type Side } from './measure/rounds
 const paths = Array.from({ length: 10 }, (_, index) => `/subscriber-${index}`)
 const concurrency = 10 * paths.length
 const events = 2_000
-const bytes = 1024
 /** `,"timestamp":"2026-01-01T00:00:00.000Z"`: what Postern adds to the body of the call that emits. */
 const addedBytes = 39
 const limit = 120_000
@@ -93,7 +93,7 @@ export const deliver: Bench = {
     const count = scaled(events, context.scale)
     return onEachEngine(context, (engine) => measure(engine, available, context), [
       ...notes,
-      `${count} events of ${bytes} bytes a round to ${paths.length} subscribers, ${concurrency} attempts at a time on both sides. Postern's clock stops when every delivery is written down as delivered; the sink had each of them, and the signature of the last one was verified by another library.`,
+      `${count} events of ${bodyBytes} bytes a round to ${paths.length} subscribers, ${concurrency} attempts at a time on both sides. Postern's clock stops when every delivery is written down as delivered; the sink had each of them, and the signature of the last one was verified by another library.`,
     ])
   },
 }
@@ -120,7 +120,7 @@ async function measure(
   const bare: Side<Delivered> = {
     name: 'bare undici loop',
     async run(prefix) {
-      await loop.ask({ origin, paths, events: count, concurrency, prefix, bytes: bytes + addedBytes })
+      await loop.ask({ origin, paths, events: count, concurrency, prefix, bytes: bodyBytes + addedBytes })
       const { firstAt, lastAt } = await arrivals()
       return { perSecond: rate(count, lastAt - firstAt) }
     },
@@ -140,7 +140,7 @@ async function measure(
       name,
       async run(prefix) {
         await setStatus(port, ids, 'paused')
-        const requests = { kind: 'emits', count: some, prefix, bytes, apiKey: adminKey } as const
+        const requests = { kind: 'emits', count: some, prefix } as const
         const emitted = await generate(generator, { port, connections: 64, requests }, 202)
         const waiting = arrivals(some)
         const { result: perSecond, cpu } = await cpuDuring(
@@ -174,7 +174,7 @@ async function measure(
     const sides = sender.tunings.map((tuning) => ({
       name: `${sender.name}, ${JSON.stringify(tuning)}`,
       async run(prefix: string) {
-        const plan = { origin, paths, events: count, bytes: bytes + addedBytes, prefix, tuning }
+        const plan = { origin, paths, events: count, bytes: bodyBytes + addedBytes, prefix, tuning }
         const endedAt = await send(plan)
         const { firstAt } = await arrivals()
         return { perSecond: rate(count, endedAt - firstAt) }

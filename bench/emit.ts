@@ -1,6 +1,7 @@
 import { setStatus, subscribe } from './deliver/subscribers.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
-import { adminKey, startOn } from './harness/postern.ts'
+import { startOn } from './harness/postern.ts'
+import { bodyBytes } from './load/sample.ts'
 import { generate, startGenerator } from './load/load.ts'
 import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { cpuDuring, cpuOfService, totalOf } from './measure/cpu.ts'
@@ -9,7 +10,6 @@ import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
 const connections = 64
 const count = 8_000
-const bytes = 1024
 const owner = 'bench-customer'
 
 export const emit: Bench = {
@@ -21,7 +21,7 @@ export const emit: Bench = {
   },
   run: (context) =>
     onEachEngine(context, measure, [
-      `Events of ${bytes} bytes of one customer over ${connections} connections, each with an id or key of its own, to a paused endpoint. Every accepted event was found in the database with its delivery.`,
+      `Events of ${bodyBytes} bytes of one customer over ${connections} connections, each with an id or key of its own, to a paused endpoint. Every accepted event was found in the database with its delivery.`,
     ]),
 }
 
@@ -44,7 +44,7 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Parti
   const side = (name: string, throughSvix: boolean): Side<Emitted> => ({
     name,
     async run(prefix) {
-      const events = { kind: 'emits', count: some, prefix, bytes, apiKey: adminKey } as const
+      const events = { kind: 'emits', count: some, prefix } as const
       const requests = { ...events, owner, throughSvix }
       const { result, cpu } = await cpuDuring(
         () => cpuOfService(origin),

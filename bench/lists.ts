@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
-import { adminKey, startOn } from './harness/postern.ts'
+import { startOn } from './harness/postern.ts'
+import { adminKey } from './load/sample.ts'
 import { startHelper } from './harness/processes.ts'
 import { compareAnswers, makeListRequests } from './lists/requests.ts'
 import { rowsAt, seed } from './lists/seed.ts'

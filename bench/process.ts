@@ -3,6 +3,7 @@ import type { Processing } from './bare/processing-loop.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
 import { startHelper } from './harness/processes.ts'
 import { checkoutBefore, startOn } from './harness/postern.ts'
+import { bodyBytes } from './load/sample.ts'
 import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { figure, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
@@ -13,7 +14,6 @@ import { rivals, tune } from './process/rivals.ts'
 import type { RivalRound } from './rivals/round.ts'
 import { availableRivals, startRival, type Rival } from './rivals/start.ts'
 
-const bytes = 1024
 /** Events of a side's first round, and the bounds of what it gets later: about as many as it processes in this time. */
 const firstRound = 2_000
 const most = 50_000
@@ -51,7 +51,7 @@ export const processing: Bench = {
   async run(context) {
     const { available, notes } = await availableRivals(rivals, context.scale)
     return onEachEngine(context, (engine) => measure(engine, available, context), [
-      `Events of ${bytes} bytes, as many for each side as it processes in about ${seconds} s, of one source and type, all there before the first is processed. A side's clock runs from its first processed-event marker to its last. After every round each event had exactly one marker and exactly one row, for every side.`,
+      `Events of ${bodyBytes} bytes, as many for each side as it processes in about ${seconds} s, of one source and type, all there before the first is processed. A side's clock runs from its first processed-event marker to its last. After every round each event had exactly one marker and exactly one row, for every side.`,
       ...notes,
     ])
   },
@@ -101,7 +101,7 @@ async function measure(
     return {
       name,
       async process(prefix, count) {
-        await storeBacklog(database, { prefix, count, bytes })
+        await storeBacklog(database, { prefix, count, bytes: bodyBytes })
         await waitUntilProcessed(database, limit)
         return rateOf(database, 'event_queue', prefix, count)
       },
@@ -117,7 +117,7 @@ async function measure(
     return bareLoops.map(({ name, perCommit }) => ({
       name,
       async process(prefix, count) {
-        await loop.ask({ prefix, count, bytes, perCommit })
+        await loop.ask({ prefix, count, perCommit })
         return rateOf(database, 'processed_events', prefix, count)
       },
     }))
@@ -132,7 +132,7 @@ async function measure(
       createOrdersAndMarkers,
     )
     const run = async (prefix: string, count: number, tuning: object): Promise<number> => {
-      await helper.ask({ prefix, count, bytes, tuning })
+      await helper.ask({ prefix, count, tuning })
       return rateOf(database, 'processed_events', prefix, count)
     }
     const step = (what: string): void => context.step(`${title}: ${what}`)

@@ -9,7 +9,8 @@ import {
   type BenchDatabase,
   type EngineName,
 } from './harness/databases.ts'
-import { adminKey, startOn, webhookSecret, type Postern } from './harness/postern.ts'
+import { startOn, type Postern } from './harness/postern.ts'
+import { bodyBytes } from './load/sample.ts'
 import { startHelper, type Helper } from './harness/processes.ts'
 import { generate, startGenerator, type Generator, type Load } from './load/load.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
@@ -29,7 +30,6 @@ const measured = 10
 const webhooks = 12_000
 const emits = 1_500
 const subscribers = 5
-const bytes = 1024
 const limit = 120_000
 const megabyte = 1024 * 1024
 
@@ -65,7 +65,7 @@ export const sizing: Bench = {
 }
 
 const notes = [
-  `"1 event/s" is one webhook a second through a handler that writes one row, and one emitted event a second to one subscriber, of ${bytes} bytes each, for ${measured} s after ${before} s of the same. CPU as the kernel counts it, of all threads of Postern and of all processes of PostgreSQL. One run for each rate.`,
+  `"1 event/s" is one webhook a second through a handler that writes one row, and one emitted event a second to one subscriber, of ${bodyBytes} bytes each, for ${measured} s after ${before} s of the same. CPU as the kernel counts it, of all threads of Postern and of all processes of PostgreSQL. One run for each rate.`,
   'Bytes are those of the tables with their indexes after the load, divided by the rows. The row of the handler is not in them. PostgreSQL: with the room of old versions of rows, which later rows use after a vacuum.',
   `"Saturated" is over 64 connections as fast as they are answered, with the same handler, and with ${subscribers} subscribers for each emitted event. The load generator and the receiver share the machine. Checkpoints and vacuum during the round are included.`,
 ]
@@ -126,7 +126,7 @@ async function measureSaturated(engine: EngineName, context: BenchContext): Prom
       name: 'webhook with its handler',
       run: (prefix) =>
         costOf(rig, received, async () => {
-          await send({ kind: 'webhooks', count: received, prefix, secret: webhookSecret, bytes }, 200)
+          await send({ kind: 'webhooks', count: received, prefix }, 200)
           await waitUntilHandled(rig.database)
         }),
     },
@@ -134,7 +134,7 @@ async function measureSaturated(engine: EngineName, context: BenchContext): Prom
       name: 'delivery with a fifth of its event',
       run: (prefix) =>
         costOf(rig, emitted * subscribers, async () => {
-          await send({ kind: 'emits', count: emitted, prefix, bytes, apiKey: adminKey }, 202)
+          await send({ kind: 'emits', count: emitted, prefix }, 202)
           await untilDelivered(rig, emitted)
         }),
     },
@@ -190,9 +190,6 @@ async function load(
       webhooks: rate,
       emits: rate,
       prefix,
-      bytes,
-      secret: webhookSecret,
-      apiKey: adminKey,
     })
     await untilDelivered(rig, sent.emits)
     await waitUntilHandled(database)

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { Agent } from 'undici'
 import { answer, ready } from '../harness/child-process.ts'
-import { sampleBody } from '../load/sample-body.ts'
+import { sampleBody } from '../load/sample.ts'
 
 export interface DeliveryPlan {
   origin: string

@@ -2,14 +2,13 @@
 // queue, no claims, no retries and no log.
 import type { EngineName } from '../harness/databases.ts'
 import { answer, parametersOf, ready } from '../harness/child-process.ts'
-import { sampleBody } from '../load/sample-body.ts'
+import { sampleBody } from '../load/sample.ts'
 import { openPostgresTransaction, openSqliteTransaction } from '../process/order-transaction.ts'
 import type { Payload } from '../process/orders.ts'
 
 export interface Processing {
   prefix: string
   count: number
-  bytes: number
   /** Events in one transaction. */
   perCommit: number
 }
@@ -20,9 +19,9 @@ const connections = engine === 'sqlite' ? 1 : 32
 const transaction =
   engine === 'sqlite' ? openSqliteTransaction(url) : openPostgresTransaction(url, connections).transaction
 
-answer(async ({ prefix, count, bytes, perCommit }: Processing) => {
+answer(async ({ prefix, count, perCommit }: Processing) => {
   const bodies = Array.from({ length: count }, (_, index) =>
-    sampleBody({ id: `${prefix}-${index}`, type: 'order.paid' }, bytes),
+    sampleBody({ id: `${prefix}-${index}`, type: 'order.paid' }),
   )
   let next = 0
   const loop = async (): Promise<void> => {

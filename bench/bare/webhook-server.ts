@@ -2,9 +2,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { parametersOf, ready } from '../harness/child-process.ts'
+import { ready } from '../harness/child-process.ts'
+import { webhookSecret } from '../load/sample.ts'
 
-const { secret } = parametersOf<{ secret: string }>()
 const accepted = JSON.stringify({ received: true })
 
 const server = createServer((request, response) => {
@@ -12,7 +12,7 @@ const server = createServer((request, response) => {
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => {
     const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
-    const expected = createHmac('sha256', secret).update(body).digest()
+    const expected = createHmac('sha256', webhookSecret).update(body).digest()
     const sent = Buffer.from(String(request.headers['x-signature']), 'hex')
     if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) {
       response.writeHead(401, { 'content-type': 'text/plain' }).end('invalid signature')

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { Agent } from 'undici'
 import { execute, type BenchDatabase } from '../harness/databases.ts'
-import { sampleBody } from '../load/sample-body.ts'
+import { sampleBody } from '../load/sample.ts'
 
 /** One delivery, as it is put into the queue. */
 export interface Task {

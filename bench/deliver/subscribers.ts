@@ -1,4 +1,4 @@
-import { adminKey } from '../harness/postern.ts'
+import { adminKey } from '../load/sample.ts'
 
 /** Calls the service's own interface, as an operator would. Throws when the answer is no success. */
 async function call(

@@ -5,11 +5,9 @@ import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { buildDashboard } from '../../scripts/dashboard.mjs'
 import { freePort } from '../../test/harness/free-port.ts'
+import { adminKey, webhookSecret } from '../load/sample.ts'
 import type { BenchDatabase } from './databases.ts'
 import { startProcess, stopProcess } from './processes.ts'
-
-export const adminKey = 'pk_bench_admin_key_0123456789'
-export const webhookSecret = 'bench-webhook-secret'
 
 /** `info` is the default of the service: one line per request. */
 export const production = {

@@ -1,4 +1,4 @@
-import { adminKey } from '../harness/postern.ts'
+import { adminKey } from '../load/sample.ts'
 import { productQuery } from './queries.ts'
 import { operatorRequests } from './operators.config.ts'
 import { categories } from './seed.ts'

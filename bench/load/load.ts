@@ -13,9 +13,6 @@ export interface Webhooks {
   count: number
   /** The event ids are this, a hyphen and a number. */
   prefix: string
-  secret: string
-  /** The body's length. */
-  bytes: number
 }
 
 /** Events for POST /events or, as an application's messages, for Svix's API. */
@@ -26,8 +23,6 @@ export interface Emits {
   throughSvix?: boolean
   count: number
   prefix: string
-  bytes: number
-  apiKey: string
 }
 
 /** GETs of the paths in turn. */

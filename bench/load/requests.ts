@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { sampleBody } from './sample-body.ts'
+import { adminKey, sampleBody, webhookSecret } from './sample.ts'
 import type { Emits, Gets, Load, Webhooks } from './load.ts'
 
 /** The bytes of every request, ready to be written to a socket. */
@@ -8,24 +8,21 @@ export function makeRequests({ requests }: Load): Buffer[] {
   return requests.kind === 'emits' ? makeEmits(requests) : makeGets(requests)
 }
 
-function makeWebhooks({ count, prefix, secret, bytes }: Webhooks): Buffer[] {
+function makeWebhooks({ count, prefix }: Webhooks): Buffer[] {
   return Array.from({ length: count }, (_, index) => {
-    const body = sampleBody({ id: `${prefix}-${index}`, type: 'order.paid' }, bytes)
-    const signature = createHmac('sha256', secret).update(body).digest('hex')
+    const body = sampleBody({ id: `${prefix}-${index}`, type: 'order.paid' })
+    const signature = createHmac('sha256', webhookSecret).update(body).digest('hex')
     return post('/webhooks/provider', { 'x-signature': signature }, body)
   })
 }
 
-function makeEmits({ count, prefix, bytes, apiKey, owner, throughSvix = false }: Emits): Buffer[] {
-  const authorization = `Bearer ${apiKey}`
+function makeEmits({ count, prefix, owner, throughSvix = false }: Emits): Buffer[] {
+  const authorization = `Bearer ${adminKey}`
   return Array.from({ length: count }, (_, index) => {
     const plain = `${prefix}-${index}`
     // Hashed, because clients' keys are random, and inserting ordered keys would cost less.
     const id = owner === undefined ? plain : createHash('sha256').update(plain).digest('hex')
-    const body = sampleBody(
-      { id, type: 'order.paid', ...(owner !== undefined && { audience: owner }) },
-      bytes,
-    )
+    const body = sampleBody({ id, type: 'order.paid', ...(owner !== undefined && { audience: owner }) })
     if (!throughSvix) return post('/events', { authorization }, body)
     const { type, data } = JSON.parse(body) as { type: string; data: object }
     // Svix's libraries send a key with each request.

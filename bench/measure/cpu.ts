@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { withClient } from '../harness/databases.ts'
-import { adminKey } from '../harness/postern.ts'
+import { adminKey } from '../load/sample.ts'
 
 /** In microseconds. */
 export type Cpu = NodeJS.CpuUsage

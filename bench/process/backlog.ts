@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type BenchDatabase, readNumber } from '../harness/databases.ts'
-import { sampleBody } from '../load/sample-body.ts'
+import { sampleBody } from '../load/sample.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { IncomingEvent } from '../../src/receiving/queue/store.ts'
 import { insertEvents } from '../../src/receiving/sqlite/insert-events.ts'

@@ -3,7 +3,7 @@ import type { Generated } from 'kysely'
 import { join } from 'node:path'
 import { execute, type BenchDatabase, type EngineName } from '../harness/databases.ts'
 
-/** The part of load/sample-body.ts that a handler reads. */
+/** The part of load/sample.ts that a handler reads. */
 export interface Payload {
   id: string
   type: string

@@ -1,12 +1,11 @@
 // What a rival's process is asked for, and the parts that all of them share.
-import { sampleBody } from '../load/sample-body.ts'
+import { sampleBody } from '../load/sample.ts'
 import type { Payload } from '../process/orders.ts'
 
 /** A backlog that is put into the rival's queue while nobody works on it, and then processed. */
 export interface RivalRound<Tuning> {
   prefix: string
   count: number
-  bytes: number
   tuning: Tuning
 }
 
@@ -15,12 +14,12 @@ const chunk = 1_000
 const limit = 120_000
 
 /** The parsed events of a round, so many at a time. */
-export function* payloadsOf({ prefix, count, bytes }: RivalRound<unknown>): Generator<Payload[]> {
+export function* payloadsOf({ prefix, count }: RivalRound<unknown>): Generator<Payload[]> {
   for (let first = 0; first < count; first += chunk) {
     yield Array.from(
       { length: Math.min(chunk, count - first) },
       (_, index) =>
-        JSON.parse(sampleBody({ id: `${prefix}-${first + index}`, type: 'order.paid' }, bytes)) as Payload,
+        JSON.parse(sampleBody({ id: `${prefix}-${first + index}`, type: 'order.paid' })) as Payload,
     )
   }
 }
