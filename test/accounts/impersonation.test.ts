@@ -216,6 +216,8 @@ onEachEngine('acting for a user', (engine) => {
     assert.equal((await stop(admin)).status, 204)
     assert.equal(await isLive(site.service, tokens), false)
     assert.equal(await refresh(tokens.refreshToken), 400)
+    const late = await lastAudit(site.service, 'tokens.refused')
+    assert.deepEqual([late?.actor, late?.user_id], [`user:${adminId}`, userId])
     assert.equal((await exchangeCode(site.service, shop, unused)).status, 400)
   })
 

@@ -2,6 +2,7 @@ import type { AccountWiring } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/secrets.ts'
 import { insertOf } from '../../storage/built-once.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
@@ -34,6 +35,8 @@ export interface InvalidGrant {
   invalidGrant: true
   /** The user of the grant, if known. */
   userId: string | undefined
+  /** The admin who acted for the user, for the audit log: users do not see where admins are. */
+  actor?: string | undefined
 }
 
 /**
@@ -119,16 +122,17 @@ export class RefreshTokens {
         .where('last_seen_at', '>', now - limits.idle)
         .returningAll()
         .executeTakeFirst()
-      if (!row) return { invalidGrant: true, userId: await families.ownerOf(tx, familyId) }
+      if (!row) return invalidGrantOf(tx, familyId)
       const { user_id: userId } = row
-      if (!(await families.findLive(tx, familyId, userId))) return { invalidGrant: true, userId }
+      if (!(await families.findLive(tx, familyId, userId))) return invalidGrantOf(tx, familyId)
       const use = await useToken(tx, hash, now, origin)
+      const caller = { ...origin, actor: actorOf(row) ?? origin.actor }
       if (use === 'reused') {
-        await families.revokeReused(tx, row, origin)
-        return { invalidGrant: true, userId }
+        await families.revokeReused(tx, row, caller)
+        return invalidGrantOf(tx, familyId)
       }
       if (use === 'parallel, other address')
-        await record(tx, { action: 'tokens.reused', userId, target: `app:${clientId}`, ...origin })
+        await record(tx, { action: 'tokens.reused', userId, target: `app:${clientId}`, ...caller })
       const family = familyFrom(row)
       accept?.(family)
       if (family.impersonatorId === null) lastSeen.updateUser(userId, now)
@@ -177,6 +181,17 @@ export class RefreshTokens {
 
 /** Users do not see where admins are. */
 const nowhere = { address: null, userAgent: null }
+
+/** The admin who acts for the user of a family. */
+function actorOf({ impersonator_id: adminId }: Pick<Row<'token_families'>, 'impersonator_id'>) {
+  return adminId === null ? undefined : `user:${adminId}`
+}
+
+async function invalidGrantOf(tx: Tx, familyId: string): Promise<InvalidGrant> {
+  const query = tx.selectFrom('token_families').select(['user_id', 'impersonator_id'])
+  const family = await query.where('id', '=', familyId).executeTakeFirst()
+  return { invalidGrant: true, userId: family?.user_id, actor: family && actorOf(family) }
+}
 
 /** The family of an unexpired token. */
 async function familyOf(tx: Tx, hash: Uint8Array, now: number): Promise<string | undefined> {

@@ -139,7 +139,8 @@ function tokenRoute(routes: App, path: string, parts: OAuth2Services): void {
       if (!('invalidGrant' in granted)) return tokenResponse(parts, client, granted, own)
       // Somebody else may have copied the credential: its user sees the attempt in the audit log.
       const entry = { action: 'tokens.refused', target: `app:${client.id}`, code: 'invalid-grant' } as const
-      await parts.audit.note({ ...origin, ...entry, userId: granted.userId })
+      const { userId, actor = origin.actor } = granted
+      await parts.audit.note({ ...origin, ...entry, userId, actor })
       throw new OAuthError('invalid_grant', grant.invalid)
     },
   )
