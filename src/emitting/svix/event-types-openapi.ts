@@ -42,8 +42,8 @@ export async function readEventTypes({ spec, specRaw }: GivenSpec): Promise<Foun
     throw new SvixError(400, 'generic_error', 'Send the document either as `spec` or as `specRaw`.')
   const { parse } = await import('yaml')
   const read = (): FoundEventType[] => {
-    // Removes values that only YAML can express.
-    const given: unknown = specRaw ? JSON.parse(JSON.stringify(parse(specRaw))) : spec
+    // Removes values that only YAML can express. The parser prints its warnings, which quote the document.
+    const given: unknown = specRaw ? JSON.parse(JSON.stringify(parse(specRaw, { logLevel: 'error' }))) : spec
     return readWebhooks(asObject(JSON.parse(stringifyExactly(given)!), 'The document'))
   }
   try {

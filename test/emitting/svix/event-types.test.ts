@@ -211,6 +211,20 @@ onEachEngine("Svix's event types", (engine) => {
     await call('GET', '/event-type/ok', 404)
   })
 
+  test('a document that its parser warns of is imported, and nothing of it is printed', async () => {
+    const printed: string[] = []
+    const onWarning = (warning: Error): void => void printed.push(String(warning))
+    process.on('warning', onWarning)
+    const specRaw = '%SECRET a\n---\nwebhooks: !secret\n  warned:\n    post:\n      ? [secret]\n      : 1\n'
+    const found = await call<{ data: { to_modify: Type[] } }>('POST', '/event-type/import/openapi', 200, {
+      specRaw,
+      dryRun: true,
+    })
+    process.off('warning', onWarning)
+    assert.deepEqual(fields(found.data.to_modify, 'name'), [['warned']])
+    assert.deepEqual(printed, [])
+  })
+
   test('an exported environment can be imported, but not with settings', async () => {
     await call('POST', '/event-type', 201, {
       name: 'e.old',
