@@ -54,7 +54,9 @@ async function claimsOf(parts: OAuth2Services, request: UserinfoRequest) {
   if (!live) throw invalidToken()
   if (claims.scope?.split(' ').includes('openid') !== true) {
     const refusal = { code: 'insufficient-scope', target: `app:${claims.client_id}`, userId: claims.sub }
-    await noteRefusal(request, { action: 'call.forbidden', ...refusal })
+    const acting = live.impersonatorId !== null && { impersonator: { userId: live.impersonatorId } }
+    const principal = { kind: 'token', role: 'user', userId: claims.sub, ...acting } as const
+    await noteRefusal(request, { action: 'call.forbidden', ...refusal }, principal)
     throw new Problem('insufficient-scope', {
       detail: 'This call needs an access token with the scope openid.',
       challenge: 'Bearer error="insufficient_scope", scope="openid"',

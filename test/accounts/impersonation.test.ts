@@ -212,6 +212,14 @@ onEachEngine('acting for a user', (engine) => {
     )
     const authorized = await lastAudit(site.service, 'app.authorized')
     assert.deepEqual([authorized?.actor, authorized?.user_id], [`user:${adminId}`, userId])
+    const named = await exchangeCode(site.service, shop, await codeOf(site.service, admin, shop.id, 'email'))
+    const headers = { authorization: `Bearer ${String(named.body['access_token'])}` }
+    assert.equal((await site.service.fetch('/oauth2/userinfo', { headers })).status, 403)
+    const forbidden = await lastAudit(site.service, 'call.forbidden')
+    assert.deepEqual(
+      [forbidden?.code, forbidden?.actor, forbidden?.user_id],
+      ['insufficient-scope', `user:${adminId}`, userId],
+    )
     const unused = await codeOf(site.service, admin, shop.id, 'openid')
     assert.equal((await stop(admin)).status, 204)
     assert.equal(await isLive(site.service, tokens), false)
