@@ -92,7 +92,10 @@ async function replayDeliveries(
     begun.push(await jobs.start(id, { filter, rate, caller: 'command-line' }, byCommand))
   const total = begun.reduce((sum, job) => sum + job.total, 0)
   if (total === 0) {
-    print({ done: 0, total }, `There are no ${filter.status} deliveries to resend.\n`)
+    print(
+      { done: 0, total },
+      `There are no ${filter.status === 'dead' ? 'failed' : filter.status} deliveries to resend.\n`,
+    )
     return
   }
   process.stderr.write(`${total} deliveries: a running service queues them; Ctrl-C cancels the rest\n`)

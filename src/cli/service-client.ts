@@ -30,7 +30,7 @@ export function serviceClient(options: ClientOptions) {
     const response = await call(service + path, { ...init, headers, redirect: 'manual' }, advice)
     if (response.ok) return response
     const { status } = response
-    const text = await textToShow(response, 500)
+    const text = await wordsOf(response)
     if (status === 401 || status === 403)
       throw new CommandFailure(
         `${service} rejected the API key (${status} ${text}): ${options.keyAdvice ?? 'pass --key with the scope that --help names'}`,
@@ -78,6 +78,19 @@ export async function call(url: string, init: RequestInit, advice?: string): Pro
     const failure = `${url} does not respond: ${why}`
     throw new Unavailable(advice === undefined ? failure : `${failure}. ${advice}`, { cause: error })
   }
+}
+
+/** An answer for a person: of a problem, what it says and its request ID; of anything else the beginning. */
+async function wordsOf(response: Response): Promise<string> {
+  const text = await textToShow(response)
+  try {
+    const { code, title, detail, advice, requestId } = JSON.parse(text) as Record<string, string | undefined>
+    if (code && title)
+      return printable(`${code}: ${detail ?? `${title}.`} ${advice} Request ID: ${requestId}`)
+  } catch {
+    // It is no JSON.
+  }
+  return text.slice(0, 500)
 }
 
 /** Bytes of an answer that are read. */

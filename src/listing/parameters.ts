@@ -100,7 +100,7 @@ function checkCsv({ bom = '1', null: nullText = '' }: Parameters): void {
 function checkChoices(list: ListDeclaration, parameters: Parameters): void {
   for (const name of ['limit', 'page'])
     if (parameters[name] !== undefined && readWholeNumber(parameters[name]) === undefined)
-      throw unreadable(name, parameters[name], 'a whole number from 1 on')
+      throw unreadable(name, parameters[name], 'a positive integer')
   allowedNames(parameters, 'count', countModesOf(list))
   allowedNames(parameters, 'sort', list.sort, (text) => text.replace(/^-/, ''))
   const { sort = '' } = parameters
