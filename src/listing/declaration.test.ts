@@ -95,6 +95,13 @@ test('faults that types do not prevent are reported with the path of the list', 
     [{ limit: { default: 0 } }, /`limit` must hold/],
     [{ limit: { max: 5000 } }, /`limit` must hold/],
     [{ where: { owner: 'x' } }, /`where` must be a function/],
+    [{ wher: () => ({ id: 1 }) }, /\/orders: there is no option `wher`/],
+    [{ filter: { id: 'in' }, toString: 1 }, /no option `filter`\n.*no option `toString`/],
+    [{ limit: 5 }, /`limit` must be an object/],
+    [{ filters: null }, /`filters` must be an object/],
+    [{ filters: { id: null } }, /`filters.id` must be an object/],
+    [{ fields: { id: 'integer' } }, /`fields.id` must be an object/],
+    [{ expand: { x: null } }, /`expand.x` must be an object/],
   ] as [object, RegExp][])
     assert.match(faultsOf(change), expected)
 })

@@ -139,6 +139,8 @@ function validateList(options: List): string[] {
     ...(typeof table === 'string' && table !== '' ? [] : ['`table` is missing']),
   ]
   if (typeof fields !== 'object' || fields === null) return [...faults, '`fields` is missing']
+  const misshapen = validateShape(options)
+  if (misshapen.length > 0) return [...faults, ...misshapen]
   return [
     ...faults,
     ...validateFields(fields),
@@ -149,6 +151,49 @@ function validateList(options: List): string[] {
     ...validateChoices(options),
     ...validateSummaries(options),
   ]
+}
+
+/** All options: those that are objects, and of these, those whose members are objects, too. */
+const optionShapes: Record<keyof List, 'objects' | 'object' | 'other'> = {
+  path: 'other',
+  table: 'other',
+  name: 'other',
+  summary: 'other',
+  fields: 'objects',
+  key: 'other',
+  filters: 'objects',
+  or: 'object',
+  sort: 'other',
+  order: 'other',
+  pages: 'other',
+  limit: 'object',
+  count: 'other',
+  keep: 'other',
+  expand: 'objects',
+  summaries: 'object',
+  one: 'other',
+  exports: 'other',
+  strict: 'other',
+  access: 'other',
+  where: 'other',
+  settings: 'other',
+}
+
+/** A misspelled `where` would show every caller all rows. */
+function validateShape(options: List): string[] {
+  const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null
+  return Object.entries<unknown>({ ...options }).flatMap(([name, value]): string[] => {
+    const shape = Object.hasOwn(optionShapes, name) ? optionShapes[name as keyof List] : undefined
+    if (shape === undefined) return [`there is no option \`${name}\``]
+    if (shape === 'other' || value === undefined) return []
+    if (!isObject(value)) return [`\`${name}\` must be an object`]
+    const wrong = Object.entries(value).filter(
+      ([, member]) =>
+        shape === 'objects' && !isObject(member) && (name !== 'filters' || typeof member !== 'string'),
+    )
+    return wrong.map(([member]) => `\`${name}.${member}\` must be an object`)
+  })
 }
 
 const collationForm = /^[\w.@-]{1,63}$/

@@ -224,7 +224,6 @@ function showNumber(found: KeyValue, type: FieldType): unknown {
 
 export function validateSummaries({ summaries, fields, filters = {} }: List): string[] {
   if (summaries === undefined) return []
-  if (typeof summaries !== 'object' || summaries === null) return ['`summaries` must be an object']
   const faults = Object.entries(summaries as Record<string, unknown>).flatMap(([part, names]) => {
     if (!Object.hasOwn(summarizedTypes, part)) return [`\`summaries\` has no \`${part}\``]
     if (!Array.isArray(names)) return [`\`summaries.${part}\` must be an array of field names`]
