@@ -83,7 +83,7 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Parti
 
 async function measureRate(engine: EngineName, rate: number, context: BenchContext): Promise<Figure[]> {
   await using stack = new AsyncDisposableStack()
-  const rig = await setUp(stack, engine, context, 1)
+  const rig = await setUp(stack, engine, context, 1, `${rate} a second`)
   const title = `${engineTitles[engine]}: ${rate} event${rate === 1 ? '' : 's'}/s`
   await load(rig, 'before', rate, Math.max(0.5, before * context.scale.size))
   const first = rig.cpu()
@@ -116,7 +116,7 @@ type Cost = Record<keyof typeof units, number>
 
 async function measureSaturated(engine: EngineName, context: BenchContext): Promise<Figure[]> {
   await using stack = new AsyncDisposableStack()
-  const rig = await setUp(stack, engine, context, subscribers)
+  const rig = await setUp(stack, engine, context, subscribers, 'saturated')
   const received = scaled(webhooks, context.scale)
   const emitted = scaled(emits, context.scale)
   const send = (requests: Load['requests'], status: number) =>
@@ -149,13 +149,16 @@ async function setUp(
   engine: EngineName,
   { postgresServer, profile }: BenchContext,
   count: number,
+  what: string,
 ): Promise<Rig> {
   const sink = stack.use(await startHelper<{ port: number }, Expectation, Sunk>('load/sink.ts'))
   const steady: Rig['steady'] = stack.use(await startHelper('sizing/steady.ts'))
   const generator = stack.use(await startGenerator())
   const database = await createDatabase(engine, postgresServer)
   await createOrders(database)
-  const postern = stack.use(await startOn(database, { env: handler, profile: profile(`sizing ${engine}`) }))
+  const postern = stack.use(
+    await startOn(database, { env: handler, profile: profile(`sizing ${engine}, ${what}`) }),
+  )
   const paths = Array.from({ length: count }, (_, index) => `/subscriber-${index}`)
   await subscribe(postern.port, `http://127.0.0.1:${sink.ready.port}`, paths)
   const postmaster = engine === 'postgres' ? await postmasterOf(postgresServer!) : undefined
