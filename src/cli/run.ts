@@ -1,5 +1,5 @@
 import { printableLines } from '../telemetry/printable.ts'
-import { CommandFailure, exitCodeOf } from './command-failure.ts'
+import { CommandFailure, exitCodeOf, exitCodes } from './command-failure.ts'
 import { loadEnvFile } from './env-file.ts'
 
 /** Reads the command line and does what it says. */
@@ -25,8 +25,9 @@ function endWithReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A command with a listener of its own ends its work first.
     if (process.stdout.listenerCount('error') > 1) return
-    if (error.code !== 'EPIPE') throw error
-    process.exit()
+    if (error.code === 'EPIPE') process.exit()
+    process.stderr.write(`Cannot write to standard output: ${error.message}\n`)
+    process.exit(exitCodes.failed.code)
   })
 }
 

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { commandLine } from '../../src/cli/program.ts'
+import { childEnvironment } from '../harness/child-environment.ts'
+import { mainFile } from '../harness/main-file.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { postern, startPostern } from './command.ts'
 
@@ -44,6 +49,18 @@ describe('the output of commands', () => {
     child.stdout!.destroy()
     const { code, stderr } = await ended
     assert.deepEqual([code, stderr], [0, ''])
+  })
+
+  test('a full disk ends the command with an error of one line', async () => {
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(process.execPath, ['--', mainFile, 'config', 'print'], {
+      cwd: folder,
+      env: { ...childEnvironment(), ...env },
+      stdio: ['ignore', full, 'pipe'],
+    })
+    closeSync(full)
+    assert.match(await text(child.stderr!), /^Cannot write to standard output: ENOSPC: .*\n$/)
+    assert.equal(child.exitCode ?? (await once(child, 'exit'))[0], 1)
   })
 
   test('times in JSON are whole, and tables have the same columns', async () => {
