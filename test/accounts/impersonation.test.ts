@@ -220,6 +220,13 @@ onEachEngine('acting for a user', (engine) => {
       [forbidden?.code, forbidden?.actor, forbidden?.user_id],
       ['insufficient-scope', `user:${adminId}`, userId],
     )
+    const repeated = await codeOf(site.service, admin, shop.id, 'openid')
+    for (const status of [200, 400])
+      assert.equal((await exchangeCode(site.service, shop, repeated)).status, status)
+    for (const action of ['tokens.revoked', 'tokens.refused']) {
+      const refused = await lastAudit(site.service, action)
+      assert.deepEqual([refused?.actor, refused?.user_id], [`user:${adminId}`, userId], action)
+    }
     const unused = await codeOf(site.service, admin, shop.id, 'openid')
     assert.equal((await stop(admin)).status, 204)
     assert.equal(await isLive(site.service, tokens), false)

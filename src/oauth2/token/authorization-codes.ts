@@ -112,14 +112,17 @@ export class AuthorizationCodes {
         tx.executeQuery(useStatement(tx, { hash, now, familyId, clientId: request.client.id })),
       ])
       const [row] = used.rows
-      if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request) }
+      if (!row) return this.#refuseUsed(tx, hash, request)
       const { userId, authenticatedAt: at, proof, acr, amr } = row
-      const isOver = row.sessionId !== null && !session
-      if (isOver || row.userBlockedAt !== null || !isValid(row, request, now))
-        return { invalidGrant: true, userId }
       const impersonation = impersonationOf(session)
-      if (impersonation && !(await sessions.isLiveById(tx, session!.id)))
-        return { invalidGrant: true, userId }
+      const refused = {
+        invalidGrant: true,
+        userId,
+        actor: impersonation && `user:${impersonation.adminId}`,
+      } as const
+      const isOver = row.sessionId !== null && !session
+      if (isOver || row.userBlockedAt !== null || !isValid(row, request, now)) return refused
+      if (impersonation && !(await sessions.isLiveById(tx, session!.id))) return refused
       const created = await refreshTokens.createFamily(tx, {
         ...row,
         familyId,
@@ -145,20 +148,29 @@ export class AuthorizationCodes {
     return row !== undefined
   }
 
-  /** Revokes the family of a used code, if its own client repeats it. Returns the user; `undefined` for an unknown code. */
-  async #revokeFamilyOf(
-    tx: Tx,
-    hash: Uint8Array,
-    { client, origin }: AppCodeExchange,
-  ): Promise<string | undefined> {
+  /** Revokes the family of a used code, if its own client repeats it. */
+  async #refuseUsed(tx: Tx, hash: Uint8Array, { client, origin }: AppCodeExchange): Promise<InvalidGrant> {
     const used = await tx
       .selectFrom('authorization_codes')
-      .select(['family_id', 'user_id', 'client_id'])
+      .leftJoin('token_families', 'token_families.id', 'family_id')
+      .select([
+        'family_id',
+        'authorization_codes.user_id',
+        'authorization_codes.client_id',
+        'impersonator_id',
+      ])
       .where('code_hash', '=', hash)
       .executeTakeFirst()
-    if (used?.family_id && used.client_id === client.id)
-      await this.#parts.tokenFamilies.revokeReused(tx, { ...used, id: used.family_id }, origin)
-    return used?.user_id
+    if (!used) return { invalidGrant: true, userId: undefined }
+    const { family_id: id, user_id: userId, client_id: clientId, impersonator_id: adminId } = used
+    const actor = adminId === null ? undefined : `user:${adminId}`
+    if (id !== null && clientId === client.id)
+      await this.#parts.tokenFamilies.revokeReused(
+        tx,
+        { id, user_id: userId, client_id: clientId },
+        { ...origin, actor: actor ?? origin.actor },
+      )
+    return { invalidGrant: true, userId, actor }
   }
 }
 
