@@ -312,6 +312,15 @@ onEachEngine('admission and invitations', (engine) => {
     assert.equal(((await late.json()) as { code: string }).code, 'reauthentication-needed')
     const [entry] = await rowsOf(service, 'audit_log', { action: 'invitation.create_failed' })
     assert.equal(entry?.code, 'reauthentication-needed')
+    const own = await call(guest, 'GET', '/auth/session')
+    const { id } = ((await own.json()) as { user: { id: string } }).user
+    for (const json of [{ role: 'admin' }, { groups: ['ops'] }]) {
+      const given = await call(boss, 'PATCH', `/users/${id}`, json)
+      assert.equal(((await given.json()) as { code: string }).code, 'reauthentication-needed')
+    }
+    const [failed] = await rowsOf(service, 'audit_log', { action: 'user.change_failed' })
+    assert.equal(failed?.code, 'reauthentication-needed')
+    assert.equal((await call(boss, 'PATCH', `/users/${id}`, { blocked: true })).status, 200)
     for (const json of [
       { email: 'nobody' },
       { email: 'a@b', expiresIn: 59 },

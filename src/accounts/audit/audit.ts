@@ -186,6 +186,7 @@ export const auditActions = {
   'user.unblocked': 'An account was unblocked.',
   'user.role_changed': 'The role of an account changed.',
   'user.groups_changed': "An admin changed an account's own groups, which are not from a provider.",
+  'user.change_failed': 'The role admin or groups could not be given; the code says why.',
   'user.deleted': 'An account was deleted with its identities, sessions, consents and tokens.',
   'user.exported': 'The command line exported the data of an account.',
   'user.profile_changed':

@@ -13,8 +13,8 @@ import type { Authentication } from './authentication.ts'
 const mostEntries = 10
 
 /**
- * Requires a recent authentication before identities are linked or unlinked, API keys or invitations with rights are created, or an admin
- * acts for a user. A stolen cookie alone must not be enough for these. The time of the authentication at the provider counts, not that of
+ * Requires a recent authentication before identities are linked or unlinked, API keys or invitations with rights are created, rights are
+ * given to a user, or an admin acts for one. A stolen cookie alone must not be enough for these. The time of the authentication at the provider counts, not that of
  * the sign-in here: with a session there, a provider signs a person in without authenticating them.
  */
 export class RecentSignIn {
@@ -39,7 +39,8 @@ export class RecentSignIn {
       | 'identity.unlink_failed'
       | 'key.create_failed'
       | 'impersonation.refused'
-      | 'invitation.create_failed',
+      | 'invitation.create_failed'
+      | 'user.change_failed',
     provider?: string,
   ): Promise<void> {
     const { userId, kind } = request.principal ?? {}

@@ -91,7 +91,7 @@ export function userRoutes(scope: App, services: AccountServices): void {
   auditRoute(scope, services)
 }
 
-function changeRoute(scope: App, { administration }: AccountServices): void {
+function changeRoute(scope: App, { administration, recentSignIn }: AccountServices): void {
   scope.patch(
     '/users/:id',
     route(
@@ -100,7 +100,7 @@ function changeRoute(scope: App, { administration }: AccountServices): void {
       'Block or unblock an account, or change its role or groups; revokes its sessions and tokens',
       {
         description:
-          'A key needs the scope `admin` to make an account an administrator, to add groups, and to unblock an administrator. `groups` replaces the groups that an invitation or an earlier request gave.',
+          'A key needs the scope `admin` to make an account an administrator, to add groups, and to unblock an administrator; an administrator needs a recent sign-in (`RECENT_SIGN_IN`) to give the role `admin` or groups. `groups` replaces the groups that an invitation or an earlier request gave.',
         params: IdParams,
         body: Body,
         response: { 200: Account },
@@ -111,6 +111,10 @@ function changeRoute(scope: App, { administration }: AccountServices): void {
       if (!isId(id)) throw new Problem('not-found')
       if (request.principal?.userId === id)
         throw new Problem('conflict', { detail: 'You cannot block your own account or change its role.' })
+      const { role, groups = [] } = request.body
+      // These rights outlive the session that gives them, so a stolen cookie must not be enough.
+      if ((role === 'admin' || groups.length > 0) && request.principal?.kind !== 'key')
+        await recentSignIn.require(request, 'user.change_failed')
       const account = await administration.change(id, request.body, {
         origin: auditOrigin(request),
         requireAdmin: () => requireScope(request, 'admin'),
