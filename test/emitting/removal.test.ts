@@ -1,10 +1,19 @@
 // A removed subscriber is gone at once; a job deletes its deliveries in steps.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
+import { sql } from 'kysely'
 import { removalWorker } from '../../src/emitting/subscribers/removal.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, startReceiver, type TestService, each } from '../harness/index.ts'
+import { lockOwner } from '../../src/emitting/subscribers/owner-directory.ts'
+import {
+  onEachEngine,
+  onPostgres,
+  postgres,
+  startReceiver,
+  type TestService,
+  each,
+} from '../harness/index.ts'
 import {
   deliveries,
   deliveryRow,
@@ -165,5 +174,27 @@ onEachEngine('removed subscribers', (engine) => {
     assert.deepEqual(await ids(service, 'attempts'), await ids(service, 'deliveries'))
     assert.equal(receiver.calls.length, 1)
     assert.equal(operational.calls.length, 0)
+  })
+})
+
+describe('the removal of an owner', onPostgres, () => {
+  test('locks in the order of a bulk replay', async () => {
+    await using service = await startEmitting(postgres!)
+    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9', owner: 'acme' })
+    const waiting = sql<{ count: number }>`
+      select count(*)::int as count from pg_locks where locktype = 'advisory' and not granted
+        and database = (select oid from pg_database where datname = current_database())`
+    let replay: Promise<unknown> = Promise.resolve()
+    // As removeAll does.
+    await service.database.transaction(async (tx) => {
+      await lockOwner('postgres', tx, 'acme')
+      replay = expectJson(service, 202, `/subscribers/${id}/replay`, {
+        method: 'POST',
+        json: { status: 'dead' },
+      })
+      await until(async () => (await waiting.execute(service.database.reader)).rows[0]!.count > 0, 'it waits')
+      await sql`select from subscribers where id = ${id} for no key update nowait`.execute(tx)
+    })
+    await replay
   })
 })

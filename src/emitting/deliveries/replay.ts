@@ -203,10 +203,11 @@ export class Replay extends AuditedStore {
   /** Returns the running jobs of the subscriber and of the others of its owner. Locks, so that two calls cannot both start a job. */
   async #running(tx: Tx, subscriberId: string): Promise<ShownJob[]> {
     const { engine } = this.database
-    const ownerOf = tx.selectFrom('subscribers').select('owner').where('id', '=', subscriberId)
-    const row = await (engine === 'postgres' ? ownerOf.forNoKeyUpdate() : ownerOf).executeTakeFirst()
-    const owner = row?.owner ?? null
+    const row = tx.selectFrom('subscribers').select('owner').where('id', '=', subscriberId)
+    // The owner's lock comes first, as in the removal of an owner.
+    const owner = (await row.executeTakeFirst())?.owner ?? null
     if (owner !== null) await lockOwner(engine, tx, owner)
+    if (engine === 'postgres') await row.forNoKeyUpdate().execute()
     const running = tx
       .selectFrom('jobs')
       .selectAll('jobs')
