@@ -343,7 +343,7 @@ export const settings = {
     read: read.seconds(30, 86_400),
     default: '900',
     description:
-      'Seconds since the last sign-in in which a user may link and unlink identities, and an administrator may create API keys, give rights and act for a user; later, the user must sign in again.',
+      'Seconds since the last sign-in in which a user may link and unlink identities, and an administrator may create API keys and apps, give rights and act for a user; later, the user must sign in again.',
   },
   recentSignInProof: {
     env: 'RECENT_SIGN_IN_PROOF',

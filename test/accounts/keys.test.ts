@@ -26,8 +26,8 @@ onEachEngine('API keys by HTTP', (engine) => {
     await signIn(service, browser)
     return browser
   }
-  const create = (browser: Browser, body: object): Promise<Response> =>
-    browser.go(new URL('/keys', service.baseUrl), {
+  const create = (browser: Browser, body: object, path = '/keys'): Promise<Response> =>
+    browser.go(new URL(path, service.baseUrl), {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
@@ -68,8 +68,12 @@ onEachEngine('API keys by HTTP', (engine) => {
     assert.equal((await revoke()).status, 404)
   })
 
-  test('a session whose sign-in is not recent creates none, and the audit log says so', async () => {
+  test('a session whose sign-in is not recent creates none and no app, and the audit log says so', async () => {
     const boss = await signedIn('boss')
+    const app = { name: 'app', redirectUris: ['https://app.example/callback'] }
+    const created = await create(boss, app, '/clients')
+    assert.equal(created.status, 201)
+    const secrets = `/clients/${((await created.json()) as { id: string }).id}/secrets`
     const { id } = (await whoAmI(service, boss))!
     ahead += 601_000
     const refused = await create(boss, { name: 'late', scopes: ['admin'] })
@@ -80,6 +84,16 @@ onEachEngine('API keys by HTTP', (engine) => {
     assert.ok((await list()).data.every(({ name }) => name !== 'late'))
     const entry = (await rowsOf(service, 'audit_log', { action: 'key.create_failed' }))[0]
     assert.deepEqual([entry?.user_id, entry?.code], [id, 'reauthentication-needed'])
+    for (const [path, body] of [
+      ['/clients', app],
+      [secrets, {}],
+    ] as const)
+      assert.equal(((await (await create(boss, body, path)).json()) as { code: string }).code, code)
+    const ofApps = await rowsOf(service, 'audit_log', { action: 'client.create_failed' })
+    assert.deepEqual(
+      ofApps.map((one) => one.code),
+      [code, code],
+    )
     assert.equal((await boss.go(new URL('/keys', service.baseUrl))).status, 200, 'reading needs none')
   })
 

@@ -14,7 +14,7 @@ import {
   pageParameters,
   readPageRequest,
 } from '../../paging/parameters.ts'
-import type { ClientCaller, ClientManagement, GivenSettings, ListedSecret } from './client-management.ts'
+import type { ClientCaller, GivenSettings, ListedSecret } from './client-management.ts'
 import {
   closedObject,
   DateTime,
@@ -243,10 +243,9 @@ const Created = Type.Object({
 
 /** /clients: the applications of the product, for admins. */
 export function clientRoutes(routes: App, services: OAuth2Services): void {
-  const { management: clients } = services
   readRoutes(routes, services)
-  changeRoutes(routes, clients)
-  secretRoutes(routes, clients)
+  changeRoutes(routes, services)
+  secretRoutes(routes, services)
 }
 
 function readRoutes(routes: App, services: OAuth2Services): void {
@@ -268,14 +267,17 @@ function readRoutes(routes: App, services: OAuth2Services): void {
   )
 }
 
-function changeRoutes(routes: App, clients: ClientManagement): void {
+function changeRoutes(routes: App, services: OAuth2Services): void {
+  const { management: clients } = services
   routes.post(
     '/clients',
     route(write, tags, 'Create an app; only this response contains its secret', {
+      description: recentSignInNeeded,
       body: NewClientBody,
       response: { 201: Created },
     }),
     async (request, reply) => {
+      await requireRecentSignIn(services, request)
       const { name, confidential = true, ...settings } = request.body
       const given = { name, confidential, settings: settings as GivenSettings, origin: 'api' } as const
       const { client, secret } = await clients.create(given, callerOf(request))
@@ -308,7 +310,8 @@ function changeRoutes(routes: App, clients: ClientManagement): void {
   )
 }
 
-function secretRoutes(routes: App, clients: ClientManagement): void {
+function secretRoutes(routes: App, services: OAuth2Services): void {
+  const { management: clients } = services
   const Body = closedObject({
     overlapSeconds: Type.Optional(
       Type.Number({
@@ -324,10 +327,11 @@ function secretRoutes(routes: App, clients: ClientManagement): void {
       write,
       tags,
       'Create a new secret, shown only once; an app has two at most',
-      { params: IdParams, body: Body, response: { 201: NewSecret } },
+      { description: recentSignInNeeded, params: IdParams, body: Body, response: { 201: NewSecret } },
       { optionalBody: true },
     ),
     async (request, reply) => {
+      await requireRecentSignIn(services, request)
       const overlap = Math.round((request.body.overlapSeconds ?? defaultOverlap) * 1000)
       const { listed, secret } = await clients.addSecret(request.params.id, overlap, callerOf(request))
       return reply.code(201).send({ ...viewSecret(listed), secret })
@@ -343,6 +347,14 @@ function secretRoutes(routes: App, clients: ClientManagement): void {
       return reply.code(204).send(null)
     },
   )
+}
+
+const recentSignInNeeded =
+  'An administrator in a browser needs a recent sign-in (`RECENT_SIGN_IN`). Access tokens of apps are rejected.'
+
+/** An app's secret outlives the session that creates it, so a stolen cookie must not be enough. @throws Problem */
+async function requireRecentSignIn({ recentSignIn }: OAuth2Services, request: FastifyRequest): Promise<void> {
+  if (request.principal?.kind !== 'key') await recentSignIn.require(request, 'client.create_failed')
 }
 
 function callerOf(request: FastifyRequest): ClientCaller {
