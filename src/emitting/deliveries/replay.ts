@@ -232,7 +232,7 @@ const payloadGone = (): Problem => new Problem('conflict', { detail: "The event'
 function notSent(deliverAt: number, canceledAt: number | null): Problem {
   const detail =
     canceledAt === null
-      ? `The event is scheduled for ${isoTime(deliverAt)}, and is sent then.`
+      ? `The event is scheduled for ${isoTime(deliverAt)} and has not been sent yet.`
       : `The event was canceled at ${isoTime(canceledAt)}.`
   return new Problem('conflict', { detail })
 }
