@@ -157,6 +157,8 @@ onOneEngine('apps with metadata documents', (engine) => {
       ['/script', { redirect_uris: ['javascript:alert(1)'] }, /scheme javascript:/],
       ['/http', { redirect_uris: ['http://app.example.com/callback'] }, /must be https/],
       ['/none', { redirect_uris: [] }, /no redirectUris/],
+      ['/text', { redirect_uris: ['Call 555 now'] }, /URI \\"Call\?555\?now\\" must/],
+      ['/bye', { post_logout_redirect_uris: ['Call 555 now'] }, /URI \\"Call\?555\?now\\" must/],
       ['/number', { redirect_uris: [1] }, /redirect_uris is not a list of texts/],
       ['/name', { client_name: 'a\u202eb' }, /visible text/],
       ['/huge', { client_name: 'x', padding: 'x'.repeat(6_000) }, /larger than 5120 bytes/],
@@ -166,7 +168,7 @@ onOneEngine('apps with metadata documents', (engine) => {
       assert.match(page, why, path)
     }
     assert.match(
-      await rejected(host.publish('/text', (response) => response.end('{}'))),
+      await rejected(host.publish('/plain', (response) => response.end('{}'))),
       /Content-Type is not application\/json/,
     )
     const json =

@@ -74,8 +74,8 @@ export function describedApp(
   const confidential = method !== 'none'
   const [fault] = [
     ...nameFaults(name, 'the app'),
-    ...settingsFaults(settings, { named: 'the app', confidential }).map(({ message }) => message),
     ...(metadata.post_logout_redirect_uris ?? []).flatMap((uri) => redirectFault(uri) ?? []),
+    ...settingsFaults(settings, { named: 'the app', confidential }).map(({ message }) => message),
   ]
   if (fault !== undefined) throw invalid(fault)
   return { name, confidential, settings }
@@ -129,7 +129,9 @@ const ofWindows = /^(?:ms-|search-ms$|microsoft-)/
  * none (`cursor:`, `vscode:`). The person is asked at each sign-in, because any program can take such a scheme (provesIdentity).
  */
 export function redirectFault(uri: string): string | undefined {
-  const named = `the redirect URI ${JSON.stringify(uri.slice(0, 100))}`
+  // Our error page shows it, and anyone can publish a metadata document, so it must not be a sentence.
+  const shown = uri.slice(0, 100).replaceAll(/[^\w.~:/?#[\]@!$&'()*+,;=%-]/g, '?')
+  const named = `the redirect URI "${shown}"`
   const [fault] = uriFaults(uri, named)
   if (fault !== undefined) return fault
   const { protocol, hostname } = new URL(uri)
