@@ -240,6 +240,7 @@ const columns = {
   folded: 'citext collate "C"',
   padded: 'char(8)',
   short: 'name',
+  nested: 'shorter_text',
 }
 const fields: Record<string, FieldOptions> = {
   id: { type: 'integer' },
@@ -260,6 +261,7 @@ describe('parts of texts with other types and collations', onPostgres, () => {
   const values = ['Äpfel', 'ISPARTA', 'İzmir', 'ıspanak', 'a\\b', 'ÉTÉ']
   const opened = listService(postgres!, [typed], async (_database, run) => {
     await run('create extension if not exists citext')
+    await run('create domain short_text as varchar(20)', 'create domain shorter_text as short_text')
     await run(`create collation any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`)
     const declared = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
     await run(`create table typed (id int primary key, ${declared.join(', ')})`)

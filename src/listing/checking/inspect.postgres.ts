@@ -26,7 +26,12 @@ const columnsOf = `
     from pg_attribute a
     join pg_type t on t.oid = a.atttypid
     left join pg_collation c on c.oid = a.attcollation
-    left join pg_type base on base.oid = t.typbasetype and t.typtype = 'd'
+    left join lateral (
+      with recursive bases as (
+        select b.* from pg_type b where b.oid = t.typbasetype
+        union all select b.* from bases d join pg_type b on b.oid = d.typbasetype where d.typtype = 'd'
+      ) select * from bases where typtype <> 'd'
+    ) base on t.typtype = 'd'
     join pg_namespace n on n.oid = coalesce(base.typnamespace, t.typnamespace)
     cross join lateral (select case when coalesce(base.typtype, t.typtype) = 'b'
       and n.nspname <> all (current_schemas(true)) then quote_ident(n.nspname) end as operators) o
