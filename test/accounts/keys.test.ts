@@ -26,9 +26,9 @@ onEachEngine('API keys by HTTP', (engine) => {
     await signIn(service, browser)
     return browser
   }
-  const create = (browser: Browser, body: object, path = '/keys'): Promise<Response> =>
+  const create = (browser: Browser, body: object, path = '/keys', method = 'POST'): Promise<Response> =>
     browser.go(new URL(path, service.baseUrl), {
-      method: 'POST',
+      method,
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
@@ -73,7 +73,7 @@ onEachEngine('API keys by HTTP', (engine) => {
     const app = { name: 'app', redirectUris: ['https://app.example/callback'] }
     const created = await create(boss, app, '/clients')
     assert.equal(created.status, 201)
-    const secrets = `/clients/${((await created.json()) as { id: string }).id}/secrets`
+    const path = `/clients/${((await created.json()) as { id: string }).id}`
     const { id } = (await whoAmI(service, boss))!
     ahead += 601_000
     const refused = await create(boss, { name: 'late', scopes: ['admin'] })
@@ -84,15 +84,16 @@ onEachEngine('API keys by HTTP', (engine) => {
     assert.ok((await list()).data.every(({ name }) => name !== 'late'))
     const entry = (await rowsOf(service, 'audit_log', { action: 'key.create_failed' }))[0]
     assert.deepEqual([entry?.user_id, entry?.code], [id, 'reauthentication-needed'])
-    for (const [path, body] of [
+    for (const [call, body, method] of [
       ['/clients', app],
-      [secrets, {}],
+      [`${path}/secrets`, {}],
+      [path, { jwks: { keys: [{}] } }, 'PATCH'],
     ] as const)
-      assert.equal(((await (await create(boss, body, path)).json()) as { code: string }).code, code)
+      assert.equal(((await (await create(boss, body, call, method)).json()) as { code: string }).code, code)
     const ofApps = await rowsOf(service, 'audit_log', { action: 'client.create_failed' })
     assert.deepEqual(
       ofApps.map((one) => one.code),
-      [code, code],
+      [code, code, code],
     )
     assert.equal((await boss.go(new URL('/keys', service.baseUrl))).status, 200, 'reading needs none')
   })

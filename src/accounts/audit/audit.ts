@@ -231,7 +231,7 @@ export const auditActions = {
   'alert.deleted': 'A destination of alerts was deleted.',
   'alert.tested': 'A test was sent to a destination of alerts.',
   'client.created': 'An app was created.',
-  'client.create_failed': 'An app or a secret of one could not be created; the code says why.',
+  'client.create_failed': 'An app, or a secret or public key of one, could not be stored; the code says why.',
   'client.registered': 'An app registered itself (RFC 7591).',
   'client.changed': 'Settings of an app were changed; the detail names them without their values.',
   'client.deleted': 'An app was deleted; its tokens are rejected.',

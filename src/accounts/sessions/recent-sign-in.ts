@@ -13,9 +13,10 @@ import type { Authentication } from './authentication.ts'
 const mostEntries = 10
 
 /**
- * Requires a recent authentication before identities are linked or unlinked, API keys, apps or invitations with rights are created, rights are
- * given to a user, or an admin acts for one. A stolen cookie alone must not be enough for these. The time of the authentication at the provider counts, not that of
- * the sign-in here: with a session there, a provider signs a person in without authenticating them.
+ * Requires a recent authentication before identities are linked or unlinked, API keys, apps or invitations with rights are created,
+ * rights are given to a user, or an admin acts for one. A stolen cookie alone must not be enough for these. The time of the
+ * authentication at the provider counts, not that of the sign-in here: with a session there, a provider signs a person in without
+ * authenticating them.
  */
 export class RecentSignIn {
   readonly #parts: AccountWiring

@@ -287,12 +287,14 @@ function changeRoutes(routes: App, services: OAuth2Services): void {
   routes.patch(
     '/clients/:id',
     route(write, tags, 'Change an app; null selects the default', {
+      description: `New \`jwks\`: ${recentSignInNeeded}`,
       params: IdParams,
       body: ClientChangeBody,
       response: { 200: ClientView },
     }),
     async (request, reply) => {
       const given = request.body as GivenSettings & { name?: string }
+      if (given.jwks) await requireRecentSignIn(services, request)
       const client = await clients.change(request.params.id, given, callerOf(request))
       return reply.send(viewClient(client))
     },
@@ -352,7 +354,7 @@ function secretRoutes(routes: App, services: OAuth2Services): void {
 const recentSignInNeeded =
   'An administrator in a browser needs a recent sign-in (`RECENT_SIGN_IN`). Access tokens of apps are rejected.'
 
-/** An app's secret outlives the session that creates it, so a stolen cookie must not be enough. @throws Problem */
+/** An app's secret or key outlives the session that registers it, so a stolen cookie must not be enough. @throws Problem */
 async function requireRecentSignIn({ recentSignIn }: OAuth2Services, request: FastifyRequest): Promise<void> {
   if (request.principal?.kind !== 'key') await recentSignIn.require(request, 'client.create_failed')
 }
