@@ -4,7 +4,13 @@ import { dirname, resolve } from 'node:path'
 import { systemClock } from '../runtime/clock.ts'
 import { secretsFile } from '../config/generated-secrets.ts'
 import type { Database, PostgresDatabase } from '../storage/database.ts'
-import { NewerDatabase, OccupiedDatabase, pendingMigrations, UnreleasedDatabase } from '../storage/migrate.ts'
+import {
+  NewerDatabase,
+  OccupiedDatabase,
+  pendingMigrations,
+  UnreleasedDatabase,
+  UnsuitableEncoding,
+} from '../storage/migrate.ts'
 import { type DatabasePlace, openDatabase } from '../storage/open.ts'
 import { describeExposed, exposedFiles, sqliteFileOf } from '../storage/sqlite/files.ts'
 import { describeError } from './describe-error.ts'
@@ -100,7 +106,7 @@ async function* checkContents(database: Database): AsyncGenerator<Finding> {
         ? await checkOwnClock(database)
         : ownClock()
   } catch (error) {
-    const known = [NewerDatabase, UnreleasedDatabase, OccupiedDatabase]
+    const known = [NewerDatabase, UnreleasedDatabase, OccupiedDatabase, UnsuitableEncoding]
     if (!(error instanceof Error && known.some((kind) => error instanceof kind))) throw error
     yield fault('migrations', error.message)
   }

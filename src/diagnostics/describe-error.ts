@@ -1,5 +1,10 @@
 import { ConfigurationError, inspectEnvironment, redactedDatabaseUrl } from '../config/environment.ts'
-import { NewerDatabase, OccupiedDatabase, UnreleasedDatabase } from '../storage/migrate.ts'
+import {
+  NewerDatabase,
+  OccupiedDatabase,
+  UnreleasedDatabase,
+  UnsuitableEncoding,
+} from '../storage/migrate.ts'
 import { ProductMigrationError } from '../storage/product-migrations.ts'
 import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { BackupFault } from '../storage/sqlite/backup.ts'
@@ -27,6 +32,7 @@ export function describeError(error: unknown, env = process.env): string {
       OccupiedDatabase,
       ProductMigrationError,
       UnreleasedDatabase,
+      UnsuitableEncoding,
       UnsuitablePooler,
     ].some((known) => error instanceof known)
   )

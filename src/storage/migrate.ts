@@ -47,6 +47,17 @@ export class OccupiedDatabase extends Error {
   }
 }
 
+/** The database cannot store all characters. */
+export class UnsuitableEncoding extends Error {
+  constructor(encoding: string) {
+    super(
+      `the database has the encoding ${encoding}, which cannot store all characters: create another one with ` +
+        "`create database postern encoding 'UTF8' template template0`, and set DATABASE_URL to it",
+    )
+    this.name = 'UnsuitableEncoding'
+  }
+}
+
 interface Applied {
   number: number
   name: string
@@ -82,14 +93,26 @@ const log: MigrationLog<Migration, Applied> = {
 /**
  * Applies the service's pending migrations.
  * @throws NewerDatabase if the database has a breaking migration that `migrations` lacks
- * @throws UnreleasedDatabase, OccupiedDatabase
+ * @throws UnreleasedDatabase, OccupiedDatabase, UnsuitableEncoding
  */
 export async function migrate(
   database: Database,
   migrations: readonly Migration[] = all,
   options: MigrationOptions = {},
 ): Promise<string[]> {
+  await requireUnicode(database)
   return applyMigrations(database, log, migrations, options).catch((error: Error) => rethrow(error, database))
+}
+
+/** @throws UnsuitableEncoding */
+async function requireUnicode(database: Database): Promise<void> {
+  // A file of SQLite has UTF-8 or UTF-16.
+  if (database.engine === 'sqlite') return
+  const { rows } = await database.pool.query<{ encoding: string }>(
+    `select current_setting('server_encoding') as encoding`,
+  )
+  const { encoding } = rows[0]!
+  if (encoding !== 'UTF8') throw new UnsuitableEncoding(encoding)
 }
 
 /** As PostgreSQL and SQLite say that a table, an index or the first column of the table of migrations is another one. */
@@ -110,11 +133,15 @@ export function selectUnknownBreaking(migrations: readonly Migration[]): string 
   return `select number, name from migrations where breaking = 1 and number not in (${known.join(', ')}) order by number limit 1`
 }
 
-/** The names of the pending migrations. Reads only. @throws NewerDatabase, UnreleasedDatabase, OccupiedDatabase as `migrate` does */
+/**
+ * The names of the pending migrations. Reads only.
+ * @throws NewerDatabase, UnreleasedDatabase, OccupiedDatabase, UnsuitableEncoding as `migrate` does
+ */
 export async function pendingMigrations(
   database: Database,
   migrations: readonly Migration[] = all,
 ): Promise<string[]> {
+  await requireUnicode(database)
   return pendingNames(database, log, migrations).catch((error: Error) => rethrow(error, database))
 }
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
+import pg from 'pg'
 import { describeError } from '../../src/diagnostics/describe-error.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate, OccupiedDatabase, pendingMigrations } from '../../src/storage/migrate.ts'
@@ -54,6 +55,29 @@ onEachEngine('a database with tables of another program', (engine) => {
           /"migrations" of another program/,
         )
     }))
+
+  test(
+    'is refused if it cannot store all characters',
+    { skip: engine.name === 'sqlite' && 'each file of SQLite has Unicode' },
+    async () => {
+      await using home = await engine.createDatabase()
+      const latin = new URL(home.url)
+      const name = `${latin.pathname.slice(1)}_latin`
+      latin.pathname = `/${name}`
+      // Not within a transaction.
+      await using admin = scoped(new pg.Client({ connectionString: home.url }))
+      await admin.connect()
+      await admin.query(`create database "${name}" encoding 'LATIN1' locale 'C' template template0`)
+      try {
+        for (const work of [migrate, pendingMigrations]) {
+          const error = await failureOf(latin.href, (database) => work(database))
+          assert.match(describeError(error), /^the database has the encoding LATIN1, .* encoding 'UTF8'/)
+        }
+      } finally {
+        await admin.query(`drop database "${name}" with (force)`)
+      }
+    },
+  )
 
   test(
     'can be shared by a schema, as the message says',
