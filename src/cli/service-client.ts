@@ -85,7 +85,7 @@ async function wordsOf(response: Response): Promise<string> {
   const text = await textToShow(response)
   try {
     const { code, title, detail, advice, requestId } = JSON.parse(text) as Record<string, string | undefined>
-    if (code && title)
+    if (code && title && advice)
       return printable(`${code}: ${detail ?? `${title}.`} ${advice} Request ID: ${requestId}`)
   } catch {
     // It is no JSON.

@@ -111,11 +111,15 @@ describe('postern tail', () => {
   })
 
   test('a refused key and a wrong time end it with a reason', async () => {
-    const server = createServer((_request, response) => response.writeHead(401).end('no'))
+    const problem = { code: 'not-signed-in', title: 'No credentials', advice: 'Sign in.', requestId: 'r1' }
+    const server = createServer((_request, response) => response.writeHead(401).end(JSON.stringify(problem)))
     await using opened = await listening(server)
     const refused = await postern(tmpdir(), ['tail', '--url', opened.url, '--key', 'pk_wrong'])
     assert.equal(refused.code, 1)
-    assert.match(refused.stderr, /rejected the API key \(401 .*pass --key/)
+    assert.match(
+      refused.stderr,
+      /the API key \(401 not-signed-in: No credentials\. Sign in\. Request ID: r1\): pass --key/,
+    )
     const wrong = await postern(tmpdir(), ['tail', '--since', 'noon'])
     assert.deepEqual([wrong.code, wrong.stderr], [2, '--since takes 30s, 10m, 2h, 1d or a time, not noon\n'])
   })
