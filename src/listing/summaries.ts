@@ -47,7 +47,7 @@ export function summaryChoices({
   return { by: groups, sum: [...sum], avg: [...avg], min: [...min], max: [...max] }
 }
 
-/** Runs the statement of a request. @throws Problem `too-slow` */
+/** Runs the statement of a request. @throws Problem `too-slow`, or `invalid-parameter` for a sum that overflows */
 type ReadSummary = () => Promise<{ data: object[]; hasMore: boolean }>
 
 /**
@@ -115,12 +115,22 @@ function planSummary(
 
 /** SQLITE_INTERRUPT, and PostgreSQL's query_canceled. */
 const interrupted = new Set<unknown>([9, '57014'])
+/** PostgreSQL's numeric_value_out_of_range: SQLite computes infinity instead, which is shown as null. */
+const overflow = '22003'
 
 async function inLimit<T>(rows: Promise<T>): Promise<T> {
   try {
     return await rows
   } catch (error) {
-    const { errcode, cause } = error as { errcode?: number; cause?: { code?: string } }
+    const { code, errcode, cause } = error as {
+      code?: string
+      errcode?: number
+      cause?: { code?: string }
+    }
+    if (code === overflow) {
+      const detail = 'A sum or average is too large. Use filters that select fewer rows.'
+      throw new Problem('invalid-parameter', { detail, cause: error })
+    }
     if (!interrupted.has(errcode) && !interrupted.has(cause?.code)) throw error
     const detail = `The summary took longer than ${timeLimit / 1_000} seconds and was stopped.`
     throw new Problem('too-slow', { detail, cause: error })

@@ -77,6 +77,14 @@ const lists: List[] = [
     summaries: { by: ['id', 'name'] },
   }),
   list({
+    path: '/large',
+    table: 'large',
+    access: 'public',
+    fields: { id: { type: 'integer' }, x: { type: 'number' } },
+    key: 'id',
+    summaries: { sum: ['x'], avg: ['x'] },
+  }),
+  list({
     path: '/slow',
     table: 'slow',
     access: 'public',
@@ -151,6 +159,8 @@ onEachEngine('summaries of lists', (engine) => {
     const more = [
       'create table words (word text primary key, n integer not null)',
       `insert into words values ('summary', 1), ('other', 2)`,
+      'create table large (id integer primary key, x double precision not null)',
+      'insert into large values (1, 1e308), (2, 1e308)',
       'create table many (id integer primary key, name text not null)',
       engine.name === 'sqlite'
         ? `with recursive n (i) as (select 0 union all select i + 1 from n where i < 9999) insert into many select i, 'n' || i from n`
@@ -371,6 +381,20 @@ onEachEngine('summaries of lists', (engine) => {
     assert.deepEqual([response.status, code], [422, 'too-slow'])
     assert.match(detail, /longer than 5 seconds and was stopped/)
     assert.deepEqual((await read('/many/summary')).data, [{ by: {}, count: 10_000 }])
+  })
+
+  test('a sum that overflows is null, or an error that says so', async () => {
+    for (const query of ['sum=x', 'avg=x']) {
+      const response = await get(`/large/summary?${query}`)
+      if (engine.name === 'sqlite') {
+        const { data } = (await response.json()) as Answer
+        assert.deepEqual(Object.values(data[0]!).at(-1), { x: null }, query)
+        continue
+      }
+      const { code, detail } = (await response.json()) as { code: string; detail: string }
+      assert.deepEqual([response.status, code], [400, 'invalid-parameter'], query)
+      assert.match(detail, /sum or average is too large/)
+    }
   })
 
   test('it has an entity tag that changes with the rows, and HEAD', async () => {
