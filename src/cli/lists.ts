@@ -61,7 +61,10 @@ export async function listsCommand(name: ListsAction, path: string | undefined):
           target: `list:${list.path}`,
           detail: { command: name },
         })
-      const said = await action(new CountsWriter(database, await checked(database, list, name)))
+      const current = await checkedList(database, list)
+      const fault = stateFault(current, name)
+      if (fault !== undefined && (path !== undefined || !skipping.has(name))) throw new CommandFailure(fault)
+      const said = fault ?? (await action(new CountsWriter(database, current)))
       print({ path: list.path, result: said }, `${printableLines(`${list.path}: ${said}`)}\n`)
     }
   })
@@ -74,20 +77,20 @@ export async function declaredLists(): Promise<ListDeclaration[]> {
   return readLists(config?.listing)
 }
 
-async function checked(
-  database: Database,
-  declaration: ListDeclaration,
-  action: string,
-): Promise<ListDeclaration> {
+async function checkedList(database: Database, declaration: ListDeclaration): Promise<ListDeclaration> {
   const { list, faults } = await checkList(database, declaration)
   if (faults.length > 0) throw new ConfigurationError(faults.map((fault) => `${declaration.path}: ${fault}`))
-  if (list.maintainCounts === (action === 'keep'))
-    throw new CommandFailure(
-      action === 'keep'
-        ? `the counts of ${list.path} are maintained already`
-        : `the counts of ${list.path} are not maintained; create them with \`postern lists keep ${list.path}\``,
-    )
   return list
+}
+
+/** Commands that, without a path, continue with the other lists if one is in their state already. */
+const skipping: ReadonlySet<ListsAction> = new Set(['keep', 'forget'])
+
+function stateFault({ path, maintainCounts }: ListDeclaration, action: ListsAction): string | undefined {
+  if (maintainCounts !== (action === 'keep')) return undefined
+  return action === 'keep'
+    ? `the counts of ${path} are maintained already`
+    : `the counts of ${path} are not maintained; create them with \`postern lists keep ${path}\``
 }
 
 /**

@@ -8,7 +8,8 @@ import { execute, onEachEngine, scoped, started, temporaryFolder } from '../harn
 
 const config = `import { defineConfig, list } from 'postern'
 export default defineConfig({ listing: { lists: [
-  list({ path: '/orders', table: 'orders', key: 'id', pages: ['offset'], keep: true, fields: { id: { type: 'integer' } } }),
+  ...['orders', 'items'].map((table) =>
+    list({ path: '/' + table, table, key: 'id', pages: ['offset'], keep: true, fields: { id: { type: 'integer' } } })),
 ] } })`
 
 onEachEngine('postern lists', (engine) => {
@@ -17,7 +18,8 @@ onEachEngine('postern lists', (engine) => {
   const home = started(() => engine.createMigratedDatabase())
   before(async () => {
     await writeFile(join(folder, 'postern.config.ts'), config)
-    await run('create table orders (id integer primary key)', 'insert into orders values (1), (2), (3)')
+    for (const table of ['orders', 'items']) await run(`create table ${table} (id integer primary key)`)
+    await run('insert into orders values (1), (2), (3)')
   })
 
   const lists = (...args: string[]): Promise<Ended> =>
@@ -38,6 +40,10 @@ onEachEngine('postern lists', (engine) => {
     const ofUsers = await lists('keep', '/users')
     assert.deepEqual([ofUsers.code, ofUsers.stderr], [1, 'no such list declares `keep: true`\n'])
     assert.match((await lists('keep', '/orders')).stdout, /^\/orders: counts created/m)
+    assert.match((await lists('keep', '/orders')).stderr, /the counts of \/orders are maintained already/)
+    const { stdout: kept, code: ended } = await lists('keep')
+    assert.match(kept, /^\/orders: the counts of \/orders are maintained already\n\/items: counts created/m)
+    assert.equal(ended, 0)
     await run('insert into orders values (4)')
     const { stdout, code } = await lists('check')
     assert.match(stdout, /^\/users: 0 rows, counts are correct$/m)
