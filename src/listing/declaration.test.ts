@@ -11,6 +11,8 @@ const orders: ListOptions = {
   key: 'id',
 }
 
+const expansion = { table: 'x', from: 'id', fields: { a: { type: 'text' } } }
+
 function faultsOf(...changes: (Partial<ListOptions> | object)[]): string {
   try {
     readLists({ lists: changes.map((change) => list({ ...orders, ...change })) })
@@ -102,6 +104,15 @@ test('faults that types do not prevent are reported with the path of the list', 
     [{ filters: { id: null } }, /`filters.id` must be an object/],
     [{ fields: { id: 'integer' } }, /`fields.id` must be an object/],
     [{ expand: { x: null } }, /`expand.x` must be an object/],
+    [{ expand: { x: { ...expansion, fields: { a: null } } } }, /`expand.x.fields.a` must be an object/],
+    [{ expand: { x: { ...expansion, many: null } } }, /`expand.x.many` must be an object/],
+    [{ expand: { x: { ...expansion, table: 'a.b.c' } } }, /`expand.x.table` must be the name of a table/],
+    [{ filters: { id: { kind: 'equals', index: 5 } } }, /`filters.id.index` must be the name of a table/],
+    [{ fields: { id: { type: 'enum', values: 'ab' } } }, /`fields.id.values` must be an array of strings/],
+    [{ fields: { id: { type: 'integer', hiden: true } } }, /there is no option `fields.id.hiden`/],
+    [{ keep: 'no' }, /`keep` must be true or false/],
+    [{ table: 'a.b.c' }, /`table` must be the name of a table, with at most one schema/],
+    [{ table: '.b' }, /`table` must be the name of a table/],
   ] as [object, RegExp][])
     assert.match(faultsOf(change), expected)
 })

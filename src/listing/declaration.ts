@@ -136,10 +136,10 @@ function validateList(options: List): string[] {
     ...(typeof path === 'string' && pathForm.test(path)
       ? []
       : ['`path` must consist of slashes, letters, digits, _, ~ and -, such as /orders']),
-    ...(typeof table === 'string' && table !== '' ? [] : ['`table` is missing']),
+    ...(table === undefined || table === '' ? ['`table` is missing'] : []),
   ]
   if (typeof fields !== 'object' || fields === null) return [...faults, '`fields` is missing']
-  const misshapen = validateShape(options)
+  const misshapen = validateShape(options, listShapes)
   if (misshapen.length > 0) return [...faults, ...misshapen]
   return [
     ...faults,
@@ -153,12 +153,15 @@ function validateList(options: List): string[] {
   ]
 }
 
-/** All options: those that are objects, and of these, those whose members are objects, too. */
-const optionShapes: Record<keyof List, 'objects' | 'object' | 'other'> = {
+type Shape = 'objects' | 'object' | 'texts' | 'text' | 'table' | 'boolean' | 'other'
+type Shapes<Options> = Readonly<Record<keyof Options, Shape>>
+
+/** The shapes of all options; those that are `other` are validated elsewhere. */
+const listShapes: Shapes<List> = {
   path: 'other',
-  table: 'other',
-  name: 'other',
-  summary: 'other',
+  table: 'table',
+  name: 'text',
+  summary: 'text',
   fields: 'objects',
   key: 'other',
   filters: 'objects',
@@ -168,32 +171,80 @@ const optionShapes: Record<keyof List, 'objects' | 'object' | 'other'> = {
   pages: 'other',
   limit: 'object',
   count: 'other',
-  keep: 'other',
+  keep: 'boolean',
   expand: 'objects',
   summaries: 'object',
-  one: 'other',
-  exports: 'other',
-  strict: 'other',
+  one: 'boolean',
+  exports: 'boolean',
+  strict: 'boolean',
   access: 'other',
   where: 'other',
   settings: 'other',
 }
+const fieldShapes: Shapes<FieldOptions> = {
+  type: 'text',
+  column: 'text',
+  nullable: 'boolean',
+  hidden: 'boolean',
+  values: 'texts',
+  collation: 'text',
+  description: 'text',
+}
+const filterShapes: Shapes<FilterOptions> = {
+  kind: 'text',
+  field: 'text',
+  description: 'text',
+  member: 'other',
+  configuration: 'text',
+  index: 'table',
+}
+const expandShapes: Shapes<ExpandOptions> = {
+  table: 'table',
+  from: 'other',
+  key: 'other',
+  fields: 'objects',
+  many: 'object',
+  description: 'text',
+}
 
-/** A misspelled `where` would show every caller all rows. */
-function validateShape(options: List): string[] {
-  const isObject = (value: unknown): value is Record<string, unknown> =>
-    typeof value === 'object' && value !== null
+/** The name of a table, with its schema if it needs one. */
+const tableForm = /^[^.]+(?:\.[^.]+)?$/
+
+const shapeRules: Record<Exclude<Shape, 'other'>, [fits: (value: unknown) => boolean, form: string]> = {
+  objects: [isObject, 'an object'],
+  object: [isObject, 'an object'],
+  texts: [areTexts, 'an array of strings'],
+  text: [(value) => typeof value === 'string', 'a string'],
+  table: [
+    (value) => typeof value === 'string' && tableForm.test(value),
+    'the name of a table, with at most one schema: orders or shop.orders',
+  ],
+  boolean: [(value) => typeof value === 'boolean', 'true or false'],
+}
+
+/** A misspelled `where` would show every caller all rows, and a misspelled `hidden` its field. */
+function validateShape(options: object, shapes: Readonly<Record<string, Shape>>, prefix = ''): string[] {
   return Object.entries<unknown>({ ...options }).flatMap(([name, value]): string[] => {
-    const shape = Object.hasOwn(optionShapes, name) ? optionShapes[name as keyof List] : undefined
-    if (shape === undefined) return [`there is no option \`${name}\``]
+    const shape = Object.hasOwn(shapes, name) ? shapes[name]! : undefined
+    if (shape === undefined) return [`there is no option \`${prefix}${name}\``]
     if (shape === 'other' || value === undefined) return []
-    if (!isObject(value)) return [`\`${name}\` must be an object`]
-    const wrong = Object.entries(value).filter(
-      ([, member]) =>
-        shape === 'objects' && !isObject(member) && (name !== 'filters' || typeof member !== 'string'),
-    )
-    return wrong.map(([member]) => `\`${name}.${member}\` must be an object`)
+    const [fits, form] = shapeRules[shape]
+    if (!fits(value)) return [`\`${prefix}${name}\` must be ${form}`]
+    return shape === 'objects' ? validateMembers(`${prefix}${name}`, name, value as object) : []
   })
+}
+
+function validateMembers(path: string, option: string, members: object): string[] {
+  const shapes = option === 'filters' ? filterShapes : option === 'expand' ? expandShapes : fieldShapes
+  return Object.entries<unknown>({ ...members }).flatMap(([name, member]) => {
+    if (option === 'filters' && typeof member === 'string') return []
+    if (!isObject(member)) return [`\`${path}.${name}\` must be an object`]
+    return validateShape(member, shapes, `${path}.${name}.`)
+  })
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
 const collationForm = /^[\w.@-]{1,63}$/
@@ -337,8 +388,8 @@ function expansionFault(
     return `needs as many columns in \`key\` as fields in \`from\`: 1 to ${mostKeyFields} different ones`
   const unknown = from.find((one) => !Object.hasOwn(fields, one))
   if (unknown !== undefined) return `starts from ${unknown}, which is not a field`
-  if (typeof table !== 'string') return 'needs a `table`'
-  return typeof expanded === 'object' ? undefined : 'needs `fields`'
+  if (table === undefined) return 'needs a `table`'
+  return expanded === undefined ? 'needs `fields`' : undefined
 }
 
 function validateMany(about: string, { many, fields }: ExpandOptions): string[] {
@@ -379,7 +430,7 @@ function validateKeyset({ fields, key: given, sort = [], order }: List, pages: r
   return faults
 }
 
-function validateChoices({ access, count, limit = {}, where, settings, keep, strict, one }: List): string[] {
+function validateChoices({ access, count, limit = {}, where, settings, keep }: List): string[] {
   const faults: string[] = []
   if (access !== undefined && !listAccesses.includes(access))
     faults.push(`\`access\` must be ${listAccesses.join(', ')}`)
@@ -388,8 +439,6 @@ function validateChoices({ access, count, limit = {}, where, settings, keep, str
   const { default: fallback, max } = pageLimit(limit)
   if (!isIntegerIn(max, 1, largestPage) || !isIntegerIn(fallback, 1, max))
     faults.push(`\`limit\` must hold 1 ≤ default ≤ max ≤ ${largestPage}`)
-  for (const [name, value] of Object.entries({ strict, one }))
-    if (value !== undefined && typeof value !== 'boolean') faults.push(`\`${name}\` must be true or false`)
   for (const [name, value] of Object.entries({ where, settings }))
     if (value !== undefined && typeof value !== 'function') faults.push(`\`${name}\` must be a function`)
   if (settings !== undefined && keep)
