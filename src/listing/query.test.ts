@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { queriesOf } from './query.ts'
+import { Keyring } from '../crypto/keyring.ts'
+import { Cursors } from '../paging/cursor.ts'
+import { readLists } from './declaration.ts'
+import { queriesOf, readQuery } from './query.ts'
 import { products } from './resources/products-and-posts.ts'
 
 const request = (url: string) => ({ url, caller: undefined })
@@ -17,4 +20,26 @@ test('requests with the same URL share their query, unless the URL is long: the 
 test('a list whose rows depend on the caller reads each request', () => {
   const queries = queriesOf({ ...products, where: () => ({}) }, [])
   assert.notEqual(queries(request('/products')), queries(request('/products')))
+})
+
+test('a cursor of SQLite is rejected after a move to PostgreSQL, and the other way round: they store true as 1 and t', () => {
+  const flags = {
+    path: '/flags',
+    table: 'flags',
+    key: 'open',
+    fields: { open: { type: 'boolean' } },
+  } as const
+  const [onPostgres] = readLists({ lists: [flags] })
+  const onSqlite = { ...onPostgres!, fields: { open: { ...onPostgres!.fields['open']!, mixed: true } } }
+  const cursors = new Cursors(new Keyring(['a-master-secret-of-32-bytes-or-more']))
+  const [ofPostgres, ofSqlite] = [onPostgres!, onSqlite].map((list) => readQuery(list, {}).scopes.next)
+  assert.deepEqual(cursors.decode(ofSqlite!, cursors.encode(ofSqlite!, [1])), [1])
+  assert.throws(
+    () => cursors.decode(ofPostgres!, cursors.encode(ofSqlite!, [1])),
+    /was issued for another list/,
+  )
+  assert.throws(
+    () => cursors.decode(ofSqlite!, cursors.encode(ofPostgres!, ['t'])),
+    /was issued for another list/,
+  )
 })

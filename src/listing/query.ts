@@ -66,7 +66,9 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
     ? shown
     : [...new Set([...shown, ...order.map(({ name }) => name), ...expand.flatMap(({ from }) => from)])]
   const conditions = filters.map(({ filter, variant }) => `${filter.parameter} ${variant}`)
-  const binding = [writeOrder(order), requested.fingerprint, list.access]
+  // A cursor has the values that its engine stores, which another engine may not be able to compare.
+  const isMixed = order[0]!.field.mixed ?? false
+  const binding = [writeOrder(order), requested.fingerprint, list.access, isMixed]
   return {
     list,
     parameters,
