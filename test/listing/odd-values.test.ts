@@ -52,6 +52,7 @@ onEachEngine('keys and values that are rare', (engine) => {
     sort: ['fine'],
     filters: { fine: 'flag', is: { kind: 'equals', field: 'fine' }, among: { kind: 'in', field: 'fine' } },
   })
+  const wide = list({ ...written, path: '/wide', table: 'wide' })
   const admitted = list({
     ...written,
     path: '/admitted',
@@ -70,8 +71,10 @@ onEachEngine('keys and values that are rare', (engine) => {
     'create table written (id integer primary key, fine boolean, extra text)',
     `insert into written values (1, 'true', jsonb('{"a":[1,1.50,12345678901234567890]}')), (2, 'false', '{"b":1}'), (3, 1, jsonb('"x"')),
       (4, 0, x'7b7d'), (5, 'TRUE', null), (6, 2, x'ff'), (7, 'maybe', jsonb('null')), (8, null, jsonb('[]'))`,
+    'create table wide (id integer primary key, fine boolean, extra text)',
+    'insert into wide values (1, 9223372036854775807, null)',
   ]
-  const lists = sqlite ? [named, referred, loose, written, admitted] : [named, referred]
+  const lists = sqlite ? [named, referred, loose, written, wide, admitted] : [named, referred]
   const { service } = listService(engine, lists, sqlite ? [...statements, ...odd] : statements)
 
   test('a walk by the key goes on after the empty text', async () => {
@@ -136,6 +139,10 @@ onEachEngine('keys and values that are rare', (engine) => {
     }
     assert.deepEqual(await walkOdd('/written?fine=true&limit=1'), [1, 3, 5])
     assert.deepEqual(ids((await read('/admitted')).data), [1, 3, 5])
+  })
+
+  test('an integer beyond 2^53 in a boolean column does not stop the start', async () => {
+    assert.deepEqual((await read('/wide?fields=id')).data, [{ id: 1 }])
   })
 
   test('JSONB is shown as JSON, with all digits, and other BLOBs as the text of their bytes', async () => {

@@ -135,10 +135,11 @@ function withStoredForms(
   return known
 }
 
+/** Only texts have a form. Other values are null, because an integer may be too large for a JavaScript number. */
 function sampleOf({ readConnection }: SqliteDatabase, table: string, column: string): unknown[] {
   return readConnection
     .all<{ value: unknown }>(
-      `select ${quote(column)} as value from ${quoteTable(table)} where ${quote(column)} is not null limit ${sampleSize}`,
+      `select case typeof(${quote(column)}) when 'text' then ${quote(column)} end as value from ${quoteTable(table)} where ${quote(column)} is not null limit ${sampleSize}`,
     )
     .map(({ value }) => value)
 }
