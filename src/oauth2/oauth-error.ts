@@ -78,9 +78,12 @@ export class RequestOver extends Problem {
   }
 }
 
+/** Statuses of problems that the app caused. The others concern the person's session, their rights or the service. */
+const ofTheApp: readonly number[] = [400, 405, 413, 415]
+
 /**
- * The error handler of pages that an app sends people to: a problem that the client caused becomes a page that names the app's
- * part in it. The common error handler answers everything else.
+ * The error handler of pages that an app sends people to: a problem that the app caused becomes a page that names the app's part
+ * in it. The common error handler answers everything else.
  */
 export function answerWithPage(
   error: FastifyError | Error,
@@ -88,7 +91,7 @@ export function answerWithPage(
   reply: FastifyReply,
 ): void {
   const problem = toProblem(error)
-  if (!wantsPage(request) || problem.status !== 400) throw error
+  if (!wantsPage(request) || !ofTheApp.includes(problem.status)) throw error
   const { headers } = problemAnswer(problem, request.id, request.server.basePath)
   void sendProblemPage(reply.code(problem.status).headers(headers), problem, wordsFor)
 }

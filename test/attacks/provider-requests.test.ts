@@ -215,12 +215,16 @@ onEachEngine('authorization requests of an attacker', (engine) => {
     const base = authorizeUrl(attacked.service).searchParams.toString()
     const many = Array.from({ length: 10_000 }, (_, index) => `p${index}=`).join('&')
     const fewer = Array.from({ length: 60 }, (_, index) => `p${index}=1`).join('&')
-    const post = (path: string, body: string): Promise<Response> =>
+    const post = (path: string, body: string, more: Record<string, string> = {}): Promise<Response> =>
       attacked.service.fetch(path, {
         method: 'POST',
         body,
-        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        headers: { 'content-type': 'application/x-www-form-urlencoded', ...more },
       })
+    const page = await post('/oauth2/authorize', `${base}&x=${'x'.repeat(1_000_000)}`, {
+      accept: 'text/html',
+    })
+    assert.match(await page.text(), /The app that sent you here made an invalid request\./)
     for (const path of ['/oauth2/par', '/oauth2/authorize'])
       await assertRecorded(attacked, undefined, async () => {
         // RFC 9126, section 2.3.
