@@ -79,7 +79,7 @@ export class RequestOver extends Problem {
 }
 
 /** Statuses of problems that the app caused. The others concern the person's session, their rights or the service. */
-const ofTheApp: readonly number[] = [400, 405, 413, 415]
+const ofTheApp = new Set([400, 405, 413, 415])
 
 /**
  * The error handler of pages that an app sends people to: a problem that the app caused becomes a page that names the app's part
@@ -91,7 +91,7 @@ export function answerWithPage(
   reply: FastifyReply,
 ): void {
   const problem = toProblem(error)
-  if (!wantsPage(request) || !ofTheApp.includes(problem.status)) throw error
+  if (!wantsPage(request) || !ofTheApp.has(problem.status)) throw error
   const { headers } = problemAnswer(problem, request.id, request.server.basePath)
   void sendProblemPage(reply.code(problem.status).headers(headers), problem, wordsFor)
 }

@@ -7,14 +7,10 @@ export type Suite = 'main' | 'docs' | 'long' | 'browser' | 'package'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/**
- * Tests that run what the documentation shows: commands, programs, examples, the files of deploy/, Svix's libraries, and `init`,
- * which packs all.
- */
+/** Tests that run what the documentation shows: commands, programs, examples, the files of deploy/, and `init`, which packs all. */
 const documentation = [
   'test/cli/init.test.ts',
   'test/deploy/*.test.ts',
-  'test/emitting/svix/clients.test.ts',
   'test/examples/*.test.ts',
   'test/repository/documented-*.test.ts',
   'test/repository/migrating.test.ts',
