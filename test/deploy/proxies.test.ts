@@ -59,7 +59,9 @@ for (const kind of proxyKinds) {
     })
 
     test('the service itself refuses a body above its limit', async () => {
-      const { status, body } = await send(JSON.stringify({ id: 'evt_big', text: 'a'.repeat(1_048_576) }))
+      // With its length, the service would close the connection before the body is sent, and Caddy sometimes answer 502.
+      const big = JSON.stringify({ id: 'evt_big', text: 'a'.repeat(1_048_576) })
+      const { status, body } = await send(big, { headers: { 'transfer-encoding': 'chunked' } })
       assert.equal(status, 413)
       assert.doesNotMatch(body, /nginx/)
     })
