@@ -111,7 +111,7 @@ const segments = 100
 
 /**
  * Puts a new server into the state of one that has worked for a while, which writes into segments of its log that it has
- * had before. A new one makes each segment anew, for which all commits wait.
+ * had before. A new one has to create each segment, for which all commits wait.
  * https://www.postgresql.org/docs/current/wal-configuration.html
  */
 export function settle(server: string): Promise<void> {

@@ -44,7 +44,7 @@ async function fillHistory(database: Database, { now }: Shape): Promise<void> {
   const series = [...seriesNames, ...sources.map((source) => partSeries('webhooks', source))]
   const rows: Row<'metric_history'>[] = []
   for (const { step, length, span } of spans) {
-    // A few encoded rows are enough: each is decoded anew.
+    // A few encoded rows are enough: no decoded row is reused.
     const kinds = Array.from({ length: 20 }, (_, seed) => tallyOf(seed, observed[step]))
     for (let at = now - (now % length) - length; at > now - span; at -= length)
       for (const [index, name] of series.entries()) {

@@ -57,7 +57,7 @@ onEachEngine('a database with tables of another program', (engine) => {
     }))
 
   test(
-    'is refused if it cannot store all characters',
+    'is rejected if its encoding lacks characters',
     { skip: engine.name === 'sqlite' && 'each file of SQLite has Unicode' },
     async () => {
       await using home = await engine.createDatabase()
